@@ -357,7 +357,7 @@ class Checking {
     Check& check = one.check;
     const std::size_t number = sections_seen_++;
     sections_.add(number, {static_cast<double>(check.verdict), check.judged.tree.ratio},
-                  page::check_section(concat("tensor-", number), one.name, check));
+                  [&] { return page::check_section(concat("tensor-", number), one.name, check); });
     if (check.details) check.details->error_map.reset();
   }
 

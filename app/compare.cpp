@@ -12,7 +12,9 @@
 #include "compare_criteria.hpp"
 #include "compare_sets.hpp"
 #include "each_tensor.hpp"
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
@@ -50,9 +52,12 @@ class TwoTensors {
           actual, source,
           criteria_of(arguments_, own, actual.info().dtype, expected.info().dtype, baseline),
           limits_, options, row_axes, mask_of(actual.info(), expected.info(), name));
-      if (result.left_out > 0 && result.compared() == 0) {
-        throw Error(concat("--mask leaves no elements of ", printable(actual.info().name),
-                           ", expected some to compare"));
+      // A tensor without elements is equal to another.
+      const bool has_any = element_count(whole_of(actual.info()).shape) > 0;
+      const bool has_choice = result.left_out > 0 || (actual.info().slice && has_any);
+      if (has_choice && result.compared() == 0) {
+        throw Error(concat(result.left_out > 0 ? "--mask" : "--rows", " leaves no elements of ",
+                           printable(actual.info().name), ", expected some to compare"));
       }
       return result;
     };
@@ -219,8 +224,9 @@ class PairSections {
       std::vector<double> rank{comparison.equal() ? 0.0 : 1.0,
                                static_cast<double>(comparison.non_finite_one_side),
                                comparison.greatest(WorstBy::ulp).value_or(0)};
-      sections_.add(number, std::move(rank),
-                    page::comparison_section(concat("pair-", number), pair.name, comparison));
+      sections_.add(number, std::move(rank), [&] {
+        return page::comparison_section(concat("pair-", number), pair.name, comparison);
+      });
     }
     comparison.error_map.reset();
   }

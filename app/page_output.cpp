@@ -52,17 +52,20 @@ void PageOutput::write(std::string_view title, std::string_view command,
   page_->commit();
 }
 
-void OutlierSections::add(std::size_t number, std::vector<double> rank, page::Section section) {
-  kept_.push_back({number, std::move(rank), std::move(section)});
-  if (kept_.size() <= most_) return;
-  kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) {
+void OutlierSections::add(std::size_t number, std::vector<double> rank,
+                          const std::function<page::Section()>& make) {
+  kept_.push_back({number, std::move(rank)});
+  const auto least = std::ranges::min_element(kept_, [](const Kept& a, const Kept& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.number > b.number;
-  }));
+  });
+  const bool is_kept = kept_.size() <= most_ || least->number != number;
+  if (is_kept) kept_.back().section = make();
+  if (kept_.size() > most_) kept_.erase(least);
 }
 
 std::vector<std::string> OutlierSections::ids(std::size_t count) const {
   std::vector<std::string> result(count);
-  for (const Kept& kept : kept_) result[kept.number] = kept.section.id();
+  for (const Kept& kept : kept_) result[kept.number] = kept.section->id();
   return result;
 }
 
@@ -70,7 +73,7 @@ std::vector<page::Section> OutlierSections::take() {
   std::sort(kept_.begin(), kept_.end(),
             [](const Kept& a, const Kept& b) { return a.number < b.number; });
   std::vector<page::Section> result;
-  for (Kept& kept : kept_) result.push_back(std::move(kept.section));
+  for (Kept& kept : kept_) result.push_back(*std::move(kept.section));
   kept_.clear();
   return result;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,8 +41,9 @@ class OutlierSections {
   explicit OutlierSections(std::size_t most) : most_(most) {}
 
   // number: of the tensor, in the order of the page. rank: how much it stands out, by its first number, of equals by the
-  // next one.
-  void add(std::size_t number, std::vector<double> rank, page::Section section);
+  // next one. make: the section, if it is one of those so far.
+  void add(std::size_t number, std::vector<double> rank,
+           const std::function<page::Section()>& make);
 
   // The ids of the sections of tensors 0 to count; empty for those that have none.
   std::vector<std::string> ids(std::size_t count) const;
@@ -53,7 +55,7 @@ class OutlierSections {
   struct Kept {
     std::size_t number;
     std::vector<double> rank;
-    page::Section section;
+    std::optional<page::Section> section = {};
   };
   std::size_t most_;
   std::vector<Kept> kept_;

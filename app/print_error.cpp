@@ -7,7 +7,8 @@
 
 namespace lnorm::app {
 
-void print_note(std::string_view message) { std::cerr << "lnorm: " << message << '\n'; }
+// In one write: others may write to the same place.
+void print_note(std::string_view message) { std::cerr << concat("lnorm: ", message, '\n'); }
 
 std::string hint_of(const Error& error) {
   const Remedy& remedy = error.remedy();
@@ -22,8 +23,7 @@ std::string hint_of(const Error& error) {
 }
 
 int print_error(std::string_view message, std::string_view hint) {
-  print_note(message);
-  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+  print_note(hint.empty() ? std::string(message) : concat(message, "\nhint: ", hint));
   return 2;
 }
 

@@ -97,9 +97,10 @@ int report(const Arguments& arguments) {
                 const std::string& shown = selection != nullptr ? name.title : x.name;
                 page::TensorLine line = page::line_of(shown, report_data);
                 if (!several) title = report_data.stats.x.name;
-                sections.add(number, rank_of(line),
-                             page::tensor_section(several ? concat("tensor-", number) : "tensor",
-                                                  several ? shown : "", report_data));
+                sections.add(number, rank_of(line), [&] {
+                  return page::tensor_section(several ? concat("tensor-", number) : "tensor",
+                                              several ? shown : "", report_data);
+                });
                 lines.emplace(number, std::move(line));
               }));
   if (lines.empty() && status != 0) return status;

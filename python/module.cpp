@@ -19,6 +19,7 @@
 #include "commands.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/interruption.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/os.hpp"

@@ -394,13 +394,18 @@ TEST_CASE("threads that cannot be created are done without") {
   FaultFolder at;
   const Scenario scenario{"x.npy -o y.npy --threads 4"_w};
   const Expected& expected = at.expected(scenario);
-  for (const std::string plan : {"thread*=EAGAIN", "thread#2=EAGAIN"}) {
+  std::vector<std::string> plans{"thread*=EAGAIN", "thread%2=EAGAIN"};
+  // Whichever it is: another process may take the last one at any time.
+  for (int n = 1; n < 8; ++n) plans.push_back("thread#" + std::to_string(n) + "=EAGAIN");
+  int hits = 0;
+  for (const std::string& plan : plans) {
     CAPTURE(plan);
     const Outcome outcome = at.run(scenario, plan);
     CAPTURE(outcome.status, outcome.err);
-    CHECK(at.was_hit());
+    hits += at.was_hit() ? 1 : 0;
     check_done(outcome, at.take(), expected);
   }
+  CHECK(hits >= 4);
 }
 
 TEST_CASE("rows that wait in a temporary file are lost neither to faults nor to signals",

@@ -31,6 +31,14 @@ TEST_CASE("results are rounded to float8 once, ties to even") {
   CHECK(with_bias(e4m3, "[464, -464.00000000000006]") == "[450.0,NaN]\n");
   CHECK(with_bias(e5m2, "[1.125, 1.375]") == "[1.0,1.5]\n");
   CHECK(with_bias(e5m2, "[61439.99999999999, -61440]") == "[60000.0,-Infinity]\n");
+  // NaN has the sign of the value, in a row of one element as well.
+  for (const std::string x : {"[[3], [4]]", "[[3, 3]]"}) {
+    for (const std::string kernel : {"portable", "reference"}) {
+      CAPTURE(x, kernel);
+      CHECK(output_of(e4m3 + "-1000 --to raw --kernel"_w + Words{kernel}, pipe_of(x)) ==
+            "\xff\xff");
+    }
+  }
 }
 
 TEST_CASE("with --saturate a float8 takes what is beyond the greatest number for that") {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <set>
 #include <utility>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -56,6 +58,12 @@ class NormalEquations {
   std::vector<std::vector<double>> products_;
 };
 
+struct Trial : Proof {
+  double first_errors = kInfinity;  // the mean square in the first row
+};
+
+constexpr double kNearer = 0.75;
+
 class GradientSearch {
  public:
   GradientSearch(const GradientSample& sample, const GradientModel& model,
@@ -65,7 +73,7 @@ class GradientSearch {
         context_(context),
         choose_(choose),
         kernels_(named_kernels(context.of, model.setting.normalized_shape, choose)) {
-    std::vector<Proof> exact{{{}, asked_for(model_.setting)}};
+    std::vector<Trial> exact{{{{}, asked_for(model_.setting)}}};
     evaluate(exact, true);
     exact_ = std::move(exact.front());
     result_.share_of_exact = exact_.sums.share();
@@ -74,10 +82,14 @@ class GradientSearch {
   Diagnosis run() {
     for (const bool is_coarse : {false, true}) {
       for (const std::size_t count : {1U, 2U}) {
-        std::vector<Proof> trials;
+        std::vector<Trial> trials;
         add_trials(count, is_coarse, trials);
         if (trials.empty()) continue;
         evaluate(trials, false);
+        for (const Trial& trial : trials) {
+          const bool is_nearer = trial.first_errors <= kNearer * exact_.first_errors;
+          if (count == 1 && is_nearer) nearer_.insert(trial.kernels.front());
+        }
         take(std::move(trials));
         if (result_.explains_all()) return std::move(result_);
         if (is_coarse || count > 1) continue;
@@ -90,16 +102,21 @@ class GradientSearch {
   }
 
  private:
-  void add_trials(std::size_t count, bool is_coarse, std::vector<Proof>& trials) const {
+  // Of two wrong parts one alone brings the results nearer: half of the mean square of the errors is the other's. Narrow sums are as
+  // far off in every direction.
+  void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
     const auto add = [&](std::vector<const NamedKernel*> kernels) {
-      Proof trial{std::move(kernels), asked_for(model_.setting)};
+      Trial trial{{std::move(kernels), asked_for(model_.setting)}};
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change(trial.variant, context_, kernel->parameter)) return;
       }
+      const bool is_pair = trial.kernels.size() > 1;
       // The bound of narrow sums is so wide that beside another wrong part it covers anything.
       const Backward& v = trial.variant.backward;
       const bool is_alike = trial.variant.statistics_in == v.sums;
-      if (v.is_any_order && trial.kernels.size() > 1 && !is_alike) return;
+      if (v.is_any_order && is_pair && !is_alike) return;
+      const auto is_nearer = [&](const NamedKernel* kernel) { return nearer_.contains(kernel); };
+      if (is_pair && !v.sums && std::ranges::none_of(trial.kernels, is_nearer)) return;
       if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : kernels_) {
@@ -112,9 +129,9 @@ class GradientSearch {
 
   // The coefficients of g, mean(g) and xhat mean(g xhat) that dx tells.
   void try_coefficients() {
-    std::vector<Proof> terms;
+    std::vector<Trial> terms;
     for (std::size_t k = 0; k < 3; ++k) {
-      Proof& term = terms.emplace_back(Proof{{}, asked_for(model_.setting)});
+      Trial& term = terms.emplace_back(Trial{{{}, asked_for(model_.setting)}});
       term.variant.backward.of_g = k == 0 ? 1 : 0;
       term.variant.backward.of_mean = k == 1 ? 1 : 0;
       term.variant.backward.of_variance = k == 2 ? 1 : 0;
@@ -122,7 +139,7 @@ class GradientSearch {
     evaluate(terms, true);
     std::vector<const std::vector<RowBounds>*> rows;
     rows.reserve(terms.size());
-    for (const Proof& term : terms) rows.push_back(&term.rows);
+    for (const Trial& term : terms) rows.push_back(&term.rows);
     const std::vector<double> found = equations(rows).solution();
     if (found.empty()) return;
     const auto n = static_cast<double>(context_.row_length());
@@ -136,7 +153,7 @@ class GradientSearch {
     }
     // All are the same: a factor.
     if (std::ranges::adjacent_find(snapped, std::not_equal_to<>()) == snapped.end()) return;
-    Proof trial{{}, asked_for(model_.setting)};
+    Trial trial{{{}, asked_for(model_.setting)}};
     trial.variant.backward.of_g = snapped[0];
     trial.variant.backward.of_mean = snapped[1];
     trial.variant.backward.of_variance = snapped[2];
@@ -158,7 +175,7 @@ class GradientSearch {
     const std::string of(name(context_.of));
     const auto is_cause = [&](double factor, const std::string& text) {
       if (factor == 1 || factor == 0) return false;
-      Proof trial{{}, asked_for(model_.setting)};
+      Trial trial{{{}, asked_for(model_.setting)}};
       trial.variant.backward.factor = factor;
       try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
                 concat(of, " is multiplied by ", text, numbers_in(text)));
@@ -211,37 +228,38 @@ class GradientSearch {
     return equations;
   }
 
-  void try_found(Proof trial, std::string id, std::string words) {
+  void try_found(Trial trial, std::string id, std::string words) {
     if (!choose_(id)) return;
     NamedKernel& kernel = found_.emplace_back();
     kernel.id = std::move(id);
     kernel.words = std::move(words);
     trial.kernels.push_back(&kernel);
-    std::vector<Proof> trials{std::move(trial)};
+    std::vector<Trial> trials{std::move(trial)};
     evaluate(trials, false);
     take(std::move(trials));
   }
 
-  // Evaluates the trials on the rows. Unless all are wanted, a trial that explains less than half of the first rows is given up, and only
+  // Evaluates the trials on the rows. Unless all are wanted, a trial that explains too little of the first rows is given up, and only
   // those that explain all keep their rows.
-  void evaluate(std::span<Proof> trials, bool wants_all) const {
+  void evaluate(std::span<Trial> trials, bool wants_all) const {
     for (std::size_t first = 0; first < trials.size(); first += sample_.at_once) {
-      std::vector<Proof*> some;
-      for (Proof& trial : trials.subspan(first, std::min(sample_.at_once, trials.size() - first))) {
+      std::vector<Trial*> some;
+      for (Trial& trial : trials.subspan(first, std::min(sample_.at_once, trials.size() - first))) {
         some.push_back(&trial);
       }
       for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
         std::vector<Variant> variants;
         variants.reserve(some.size());
-        for (const Proof* const trial : some) variants.push_back(trial->variant);
+        for (const Trial* const trial : some) variants.push_back(trial->variant);
         std::vector<RowBounds> found = sample_.evaluate(variants, r);
         for (std::size_t k = 0; k < some.size(); ++k) {
           add_results({found[k], sample_.actual[r]}, model_.setting.output, some[k]->sums);
           some[k]->rows.push_back(std::move(found[k]));
+          if (r == 0) some[k]->first_errors = some[k]->sums.mean_square();
         }
         if (wants_all) continue;
-        std::erase_if(some, [](Proof* trial) {
-          const bool is_given_up = trial->sums.share() < 0.5;
+        std::erase_if(some, [&](Trial* trial) {
+          const bool is_given_up = trial->sums.share() < sample_.least_share;
           if (is_given_up) trial->sums = {};
           if (!trial->sums.explains_all()) trial->rows = {};
           return is_given_up;
@@ -251,7 +269,7 @@ class GradientSearch {
   }
 
   // The bound of sums in a narrow dtype covers much: they must come near to it.
-  bool is_coarse_enough(const Proof& trial) const {
+  bool is_coarse_enough(const Trial& trial) const {
     if (!trial.variant.backward.is_any_order) return true;
     constexpr double kNear = 0.05;
     for (std::size_t r = 0; r < trial.rows.size(); ++r) {
@@ -264,8 +282,8 @@ class GradientSearch {
   }
 
   // Those that explain all, and what may be nearest.
-  void take(std::vector<Proof> trials) {
-    for (Proof& trial : trials) {
+  void take(std::vector<Trial> trials) {
+    for (Trial& trial : trials) {
       const FormulaSums& sums = trial.sums;
       // Without any error the ratio is infinite.
       if (sums.elements == 0 || !(sums.sqnr() > 0 || std::isfinite(sums.sqnr()))) continue;
@@ -285,8 +303,9 @@ class GradientSearch {
   const GradientModel& model_;
   const KernelContext& context_;
   const ChooseKernel& choose_;
-  Proof exact_;
+  Trial exact_;
   std::vector<NamedKernel> kernels_;
+  std::set<const NamedKernel*> nearer_;  // each by itself
   std::deque<NamedKernel> found_;
   std::vector<Proof> proofs_;
   Diagnosis result_;

@@ -9,13 +9,14 @@
 // Which wrong backward pass gives the gradients, if any does.
 namespace lnorm {
 
-// What there is of a gradient: numbers of rows, and what variants make of a row, of so many at once at most; of dweight and dbias there
-// is one row.
+// What there is of a gradient: numbers of rows, or of some parameters and of all others; and what variants make of them, of so many at
+// once at most.
 struct GradientSample {
   std::vector<std::vector<double>> actual;
   std::function<std::vector<RowBounds>(std::span<const Variant> variants, std::size_t row)>
       evaluate;
   std::size_t at_once = 1;
+  double least_share = 0.5;  // a variant that explains less of what is looked at first is given up
 };
 
 Diagnosis diagnose(const GradientSample& sample, const GradientModel& model,

@@ -39,7 +39,8 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Gr
   } else {
     std::optional<GivenNumbers> given;
     if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
-    statistics = statistics_of(row.x, formula, given);
+    const bool is_known = row.statistics != nullptr && !given;
+    statistics = is_known ? row.statistics->by(formula) : statistics_of(row.x, formula, given);
     errors = errors_of(statistics, formula, kernel,
                        row.losses != nullptr ? row.losses->statistics : SumLosses{});
     s = divisor_of(statistics.variance, formula);
@@ -89,6 +90,15 @@ void add_last_rounding(const OutputFormat& output, RowBounds& result) {
 }
 
 }  // namespace
+
+StatisticsOfNorms::StatisticsOfNorms(std::span<const double> x)
+    : centered_(statistics_of(x, {})), about_zero_(statistics_of(x, {.rms = true})) {}
+
+RowStatistics StatisticsOfNorms::by(const Formula& formula) const {
+  RowStatistics result = formula.rms ? about_zero_ : centered_;
+  result.variance *= result.count / (result.count - static_cast<double>(formula.ddof));
+  return result;
+}
 
 std::vector<GradientLosses> losses_of(const GradientModel& model,
                                       std::span<const GradientRow> rows) {
@@ -203,39 +213,50 @@ std::vector<double> xhat_of(const Variant& variant, const GradientModel& model,
   return xhat;
 }
 
-ParameterSums::ParameterSums(const Variant& variant, const GradientModel& model, Quantity of)
+ParameterSums::ParameterSums(const Variant& variant, const GradientModel& model, Quantity of,
+                             std::vector<char> wanted)
     : variant_(variant),
       model_(model),
       of_(variant.backward.exchanged == (of == Quantity::dweight) ? Quantity::dbias
                                                                   : Quantity::dweight),
+      wanted_(std::move(wanted)),
+      format_(variant.backward.sums.value_or(DType::float64)),
       sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
       counts_(sums_.size()),
       sizes_(sums_.size()),
-      errors_(sums_.size()) {}
+      errors_(sums_.size()) {
+  if (wanted_.empty() || !model.layout.rows.empty()) return;
+  for (std::int64_t i = 0; i < model.row_length; ++i) {
+    if (wanted_[static_cast<std::size_t>(model.layout.number(0, i))] != 0) {
+      elements_.push_back(static_cast<std::size_t>(i));
+    }
+  }
+}
 
 void ParameterSums::add(const GradientRow& row) {
-  if (row.number >= model_.rows - variant_.backward.lost_rows) return;
+  const Backward& v = variant_.backward;
+  if (row.number >= model_.rows - v.lost_rows) return;
   const std::int64_t first = model_.layout.first(row.number);
-  const auto parameter_of = [&](std::size_t i) {
-    return static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
+  GradientLine line;
+  if (of_ == Quantity::dweight) {
+    line = line_of(variant_, model_.setting.kernel, row);
+    is_bounded_ = is_bounded_ && line.is_bounded;
+    is_in_range_ = is_in_range_ && line.is_in_range;
+  }
+  const auto add_element = [&](std::size_t i) {
+    const auto parameter =
+        static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
+    if (!wanted_.empty() && wanted_[parameter] == 0) return;
+    const double dy = row.dy[i] * (v.weight_in_sums ? row.weight[i] : 1);
+    if (of_ == Quantity::dbias) return add_term(parameter, dy, 0);
+    const auto [xhat, error] = v.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
+    const double factor = v.is_divided ? 1 : 1 / line.x.inverse;
+    add_term(parameter, dy * factor * xhat, std::fabs(dy) * factor * error);
   };
-  if (of_ == Quantity::dbias) {
-    for (std::size_t i = 0; i < row.dy.size(); ++i) {
-      add_term(parameter_of(i), row.dy[i] * (variant_.backward.weight_in_sums ? row.weight[i] : 1),
-               0);
-    }
-    return;
+  if (elements_.empty()) {
+    for (std::size_t i = 0; i < row.dy.size(); ++i) add_element(i);
   }
-  const GradientLine line = line_of(variant_, model_.setting.kernel, row);
-  is_bounded_ = is_bounded_ && line.is_bounded;
-  is_in_range_ = is_in_range_ && line.is_in_range;
-  for (std::size_t i = 0; i < row.dy.size(); ++i) {
-    const auto [xhat, error] =
-        variant_.backward.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
-    const double factor = variant_.backward.is_divided ? 1 : 1 / line.x.inverse;
-    const double dy = row.dy[i] * (variant_.backward.weight_in_sums ? row.weight[i] : 1);
-    add_term(parameter_of(i), dy * factor * xhat, std::fabs(dy) * factor * error);
-  }
+  for (const std::size_t i : elements_) add_element(i);
 }
 
 void ParameterSums::add_term(std::size_t i, double term, double error) {
@@ -245,10 +266,9 @@ void ParameterSums::add_term(std::size_t i, double term, double error) {
   errors_[i] += error;
   if (!variant_.backward.sums || variant_.backward.is_any_order) return;
   // What comes in as another number within errors_ may round to another one.
-  const OutputFormat format(*variant_.backward.sums);
   const double exact = sums_[i];
-  sums_[i] = format.rounded(exact);
-  const double ulp = 2 * format.half_ulp(exact);
+  sums_[i] = format_.rounded(exact);
+  const double ulp = 2 * format_.half_ulp(exact);
   const double off =
       errors_[i] + model_.setting.kernel.arithmetic.unit * (std::fabs(exact) + 2 * std::fabs(term));
   const double beyond = off + std::fabs(exact - sums_[i]) - ulp / 2;

@@ -42,6 +42,17 @@ struct GradientLosses {
 // The bound of a column has its loss so many times, since kernels add its terms in any order.
 inline constexpr double kColumnLossFactor = 6;
 
+// A row's statistics by any formula.
+class StatisticsOfNorms {
+ public:
+  explicit StatisticsOfNorms(std::span<const double> x);
+  RowStatistics by(const Formula& formula) const;
+
+ private:
+  RowStatistics centered_;
+  RowStatistics about_zero_;
+};
+
 // Numbers of one row.
 struct GradientRow {
   std::int64_t number = 0;
@@ -50,8 +61,9 @@ struct GradientRow {
   // 1 and 0 where there are none.
   std::span<const double> weight;
   std::span<const double> bias;
-  const SavedStatistics* saved = nullptr;  // null: statistics are computed
-  const GradientLosses* losses = nullptr;  // null: by the tree bound
+  const SavedStatistics* saved = nullptr;         // null: statistics are computed
+  const GradientLosses* losses = nullptr;         // null: by the tree bound
+  const StatisticsOfNorms* statistics = nullptr;  // null: they are found each time
 };
 
 // What the sums of dx lose in rows of one length, by the formula asked for.
@@ -68,7 +80,9 @@ std::vector<double> xhat_of(const Variant& variant, const GradientModel& model,
 // dweight or dbias. Rows whose elements are not finite make their columns NaN.
 class ParameterSums {
  public:
-  ParameterSums(const Variant& variant, const GradientModel& model, Quantity of);
+  // wanted: the parameters whose sums are wanted, by their number in the layout; empty: all.
+  ParameterSums(const Variant& variant, const GradientModel& model, Quantity of,
+                std::vector<char> wanted = {});
 
   // The next row.
   void add(const GradientRow& row);
@@ -84,6 +98,10 @@ class ParameterSums {
   Variant variant_;
   const GradientModel& model_;
   Quantity of_;
+  std::vector<char> wanted_;
+  OutputFormat format_;  // of sums that are rounded
+  std::vector<std::size_t>
+      elements_;  // of a row that have such a parameter, if all rows have the same
   bool is_bounded_ = true;
   bool is_in_range_ = true;
   std::vector<double> sums_;

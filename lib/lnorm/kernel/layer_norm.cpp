@@ -2,6 +2,7 @@
 
 #include <hwy/cache_control.h>
 
+#include <cstring>
 #include <vector>
 
 #include "lnorm/core/error.hpp"
@@ -44,6 +45,13 @@ void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& 
   const RowsIn elements{x.data, x.dtype, x.byte_order, 1, x.rows};
   write_each(elements, y, [of_zero](std::int64_t, Number element) {
     return element.high - element.high == 0 ? of_zero : kNan;
+  });
+  if (of_zero == of_zero) return;
+  // A NaN of float8 may have a sign, which a number does not keep.
+  for_each_element(elements, [&](std::int64_t i, Number element) {
+    const std::size_t size = item_size(y.dtype);
+    if (element.high - element.high == 0)
+      std::memcpy(y.data + static_cast<std::size_t>(i) * size, encoded, size);
   });
 }
 

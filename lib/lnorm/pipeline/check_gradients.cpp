@@ -302,6 +302,15 @@ class GradientChecker {
     return terms;
   }
 
+  // The layout's number of each parameter.
+  static std::vector<std::size_t> layout_numbers(const GradientModel& model) {
+    if (model.is_uniform) return {0};
+    std::vector<double> numbers(static_cast<std::size_t>(element_count(model.layout.shape)));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    numbers = in_tensor_order(std::move(numbers), model.layout);
+    return {numbers.begin(), numbers.end()};
+  }
+
   // The bounds by what the orders lose on the columns that are beyond the tree bound, until so many of them differ.
   RowBounds measured_sums(JudgedGradient& gradient, const std::vector<double>& actual,
                           const RowBounds& tree) const {
@@ -330,10 +339,7 @@ class GradientChecker {
           losses, static_cast<double>(terms) * setting.kernel.arithmetic.unit / kColumnLossFactor);
       return sums.finish(losses);
     }
-    // The layout's number of each element.
-    std::vector<double> numbers(losses.size());
-    std::iota(numbers.begin(), numbers.end(), 0.0);
-    if (!model.is_uniform) numbers = in_tensor_order(std::move(numbers), model.layout);
+    const std::vector<std::size_t> numbers = layout_numbers(model);
     std::vector<std::size_t> doubtful;  // elements
     for (std::size_t i = 0; i < actual.size(); ++i) {
       if (!(std::fabs(actual[i] - tree.y[i]) <= tree.bound[i])) doubtful.push_back(i);
@@ -353,15 +359,14 @@ class GradientChecker {
       rest = rest.subspan(some.size());
       at_once = most;
       std::vector<std::int64_t> slots(parameters, model.is_uniform ? 0 : -1);
-      const auto number = [&](std::size_t i) { return static_cast<std::size_t>(numbers[i]); };
       for (std::size_t k = 0; k < some.size() && !model.is_uniform; ++k) {
-        slots[number(some[k])] = static_cast<std::int64_t>(k);
+        slots[numbers[some[k]]] = static_cast<std::int64_t>(k);
       }
       const auto lists = terms_of(gradient, slots, some.size());
       const std::vector<std::span<const double>> views(lists.begin(), lists.end());
       const auto found = losses_of_sums(views, setting.kernel.arithmetic, shape, true);
       for (std::size_t k = 0; k < some.size(); ++k) {
-        losses[number(some[k])] = found[k];
+        losses[numbers[some[k]]] = found[k];
         gradient.losses.products = std::max(gradient.losses.products, found[k]);
       }
       bounds = sums.finish(losses);
@@ -374,24 +379,27 @@ class GradientChecker {
 
   // ---- What explains the errors.
 
+  // Variants are held for so many numbers of rows or parameters.
+  static std::size_t at_once(std::size_t numbers) {
+    constexpr std::size_t kMostHeld = std::size_t{1} << 20;
+    return std::max<std::size_t>(1, kMostHeld / std::max<std::size_t>(1, numbers));
+  }
+
   void diagnose(JudgedGradient& gradient) {
-    GradientSample sample;
-    const bool is_dx = gradient.of() == Quantity::dx;
-    std::vector<std::int64_t> numbers{0};
-    if (is_dx) {
-      numbers = sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
-    }
-    const auto rows = is_dx ? held(numbers) : std::vector<ExactGradients::HeldRow>();
+    const auto find = [&](const GradientSample& sample) {
+      gradient.check.diagnosis =
+          lnorm::diagnose(sample, gradient.model(), gradient.context(), options_.kernels);
+    };
+    if (gradient.of() != Quantity::dx) return find(sample_of_parameters(gradient));
+    const std::vector<std::int64_t> numbers =
+        sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
+    const auto rows = held(numbers);
     std::vector<GradientLosses> losses;
-    if (is_dx && !options_.depth) losses = losses_of_rows(gradient, rows);
+    if (!options_.depth) losses = losses_of_rows(gradient, rows);
+    GradientSample sample;
     for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
-    constexpr std::size_t kMostHeld = std::size_t{1}
-                                      << 20;  // numbers of variants, of a row or of parameters
-    const std::size_t length = sample.actual.empty() ? 1 : sample.actual.front().size();
-    sample.at_once =
-        std::max<std::size_t>(1, kMostHeld / std::max<std::size_t>(1, length * numbers.size()));
+    sample.at_once = at_once(static_cast<std::size_t>(plan_.rows.row_length) * numbers.size());
     sample.evaluate = [&](std::span<const Variant> variants, std::size_t r) {
-      if (!is_dx) return sums_of(gradient, variants);
       GradientRow row = rows[r].row();
       if (!losses.empty()) row.losses = &losses[r];
       std::vector<RowBounds> results;
@@ -400,31 +408,73 @@ class GradientChecker {
       }
       return results;
     };
-    gradient.check.diagnosis =
-        lnorm::diagnose(sample, gradient.model(), gradient.context(), options_.kernels);
-    if (!is_dx || !gradient.check.diagnosis.explains_all()) return;
+    find(sample);
+    if (!gradient.check.diagnosis.explains_all()) return;
     explain_all(gradient, gradient.check.diagnosis.explanations.front());
   }
 
-  // dweight or dbias by variants, with what the orders lose at most.
-  std::vector<RowBounds> sums_of(const JudgedGradient& gradient,
-                                 std::span<const Variant> variants) const {
+  // Of many parameters some that are off and some in between are looked at first.
+  GradientSample sample_of_parameters(const JudgedGradient& gradient) const {
+    constexpr std::size_t kFirst = 16;  // of either
+    const std::vector<double> actual = gradient.actual_row(0);
+    std::vector<std::size_t> some;
+    std::vector<std::size_t> rest;
+    const std::vector<std::int64_t>& affected = gradient.check.judged.affected_elements;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      const bool is_off = i < affected.size() && affected[i] > 0 && some.size() < kFirst;
+      const bool is_between = i % (actual.size() / kFirst + 1) == 0;
+      (is_off || is_between ? some : rest).push_back(i);
+    }
+    GradientSample sample;
+    const std::vector<std::vector<std::size_t>> parts{some, rest};
+    for (const std::vector<std::size_t>& part : parts) {
+      if (!part.empty()) sample.actual.push_back(numbers_at(part, actual));
+    }
+    sample.at_once = at_once(actual.size());
+    sample.least_share = 0.9;
+    sample.evaluate = [this, &gradient, parts](std::span<const Variant> variants, std::size_t r) {
+      return sums_of(gradient, variants, parts[r]);
+    };
+    return sample;
+  }
+
+  static std::vector<double> numbers_at(const std::vector<std::size_t>& places,
+                                        const std::vector<double>& numbers) {
+    std::vector<double> some;
+    for (const std::size_t i : places) some.push_back(numbers[i]);
+    return some;
+  }
+
+  // Some numbers of dweight or dbias by variants, with what the orders lose at most.
+  std::vector<RowBounds> sums_of(const JudgedGradient& gradient, std::span<const Variant> variants,
+                                 const std::vector<std::size_t>& places) const {
+    const std::vector<std::size_t> numbers = layout_numbers(gradient.model());
+    std::vector<char> wanted;
+    if (!gradient.model().is_uniform) {
+      wanted.resize(numbers.size());
+      for (const std::size_t i : places) wanted[numbers[i]] = 1;
+    }
     std::vector<ParameterSums> sums;
     for (const Variant& variant : variants) {
-      sums.emplace_back(variant, gradient.model(), gradient.of());
+      sums.emplace_back(variant, gradient.model(), gradient.of(), wanted);
     }
     exact_gradients_.for_each_row([&](const GradientRow& row) {
-      const RowStatistics exact = statistics_of(row.x, gradient.setting().formula);
+      const StatisticsOfNorms known(row.x);
+      const RowStatistics exact = known.by(gradient.setting().formula);
       const SumLosses& most = gradient.losses.statistics;
       const GradientLosses losses{{most.mean * exact.mean_abs, most.variance * exact.variance}};
       GradientRow of_sums = row;
       of_sums.losses = &losses;
+      of_sums.statistics = &known;
       for (ParameterSums& one : sums) one.add(of_sums);
     });
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const bool is_coarse = variants[i].backward.is_any_order;
-      results.push_back(sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U}));
+      RowBounds all = sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U});
+      all.y = numbers_at(places, all.y);
+      all.bound = numbers_at(places, all.bound);
+      results.push_back(std::move(all));
     }
     return results;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "lnorm/core/interruption.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
@@ -45,6 +46,8 @@ class ExactGradients {
   // Calls see(row, r) for the rows of a block that was read, in doubles.
   template <class See>
   void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
+    std::vector<double> x;
+    std::vector<double> dy;
     std::vector<double> weight;
     std::vector<double> bias;
     const AffineLayout& layout = plan_.rows.affine;
@@ -57,9 +60,9 @@ class ExactGradients {
         bias = numbers_of(bias_, n, 0, layout, number);
       }
       const GradientPart part = rows_.part(tile_of(block), in, r);
-      const std::vector<double> x = decoded(setting_.backend, part.x);
-      const std::vector<double> dy = decoded(setting_.backend, part.dy);
-      see(GradientRow{number, x, dy, weight, bias, GradientRows::saved(in, r)}, r);
+      const auto of_x = decode(setting_.backend, part.x, x);
+      const auto of_dy = decode(setting_.backend, part.dy, dy);
+      see(GradientRow{number, of_x, of_dy, weight, bias, GradientRows::saved(in, r)}, r);
     }
   }
 

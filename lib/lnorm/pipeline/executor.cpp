@@ -1,16 +1,17 @@
 #include "lnorm/pipeline/executor.hpp"
 
-#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <exception>
-#include <latch>
-#include <mutex>
+#include <memory>
 #include <thread>
 #include <vector>
+
+#include "lnorm/core/interruption.hpp"
 
 namespace lnorm {
 
@@ -27,36 +28,43 @@ int useful_threads(int threads, std::int64_t blocks, std::int64_t block_bytes) {
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, threads));
 }
 
-// The threads of all loops of the process. oneTBB ends a process in which it cannot create one, and takes the least of the limits
-// that loops under way have set: the limit here is that of all, and threads have been created before oneTBB is to create them.
-// Returns how many a loop may have that wants so many, the caller's included.
-int reserved_threads(int wanted) {
-  static std::mutex mutex;
-  static int count = 1;
-  static tbb::global_control* limit = nullptr;  // for as long as oneTBB's threads
-  const std::lock_guard lock(mutex);
-  if (wanted <= count) return wanted;
-  std::latch counted(1);
-  std::vector<std::jthread> more;
-  more.reserve(static_cast<std::size_t>(wanted - count));
-  try {
-    for (; count < wanted; ++count) more.emplace_back([&] { counted.wait(); });
-  } catch (const std::exception&) {  // these are all that there are
+// Threads beside this one that take part in the work of an arena while this lives: as many as can be created. oneTBB ends a process in
+// which it cannot create one, so its arena has room for these alone.
+class Helpers {
+ public:
+  Helpers(tbb::task_arena& arena, int count) {
+    all_.reserve(static_cast<std::size_t>(count));
+    try {
+      while (std::ssize(all_) < count) {
+        auto helper = std::make_unique<Helper>();
+        helper->thread =
+            std::thread([&arena, &group = helper->group] { arena.execute([&] { group.wait(); }); });
+        all_.push_back(std::move(helper));
+      }
+    } catch (const std::exception&) {  // these are all that there are
+    }
   }
-  counted.count_down();
-  if (!more.empty()) {
-    const tbb::global_control* const last = limit;
-    limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(count));
-    delete last;
+  Helpers(const Helpers&) = delete;
+  Helpers& operator=(const Helpers&) = delete;
+  ~Helpers() {
+    for (const auto& helper : all_) helper->end = {};
+    for (const auto& helper : all_) helper->thread.join();
   }
-  return count;
-}
+
+ private:
+  // It works until its own task is gone.
+  struct Helper {
+    tbb::task_group group;
+    tbb::task_handle end = group.defer([] {});
+    std::thread thread;
+  };
+  std::vector<std::unique_ptr<Helper>> all_;
+};
 
 }  // namespace
 
 Executor::Executor(int threads, std::int64_t blocks, std::int64_t block_bytes)
-    : threads_(reserved_threads(useful_threads(threads, blocks, block_bytes))),
+    : threads_(useful_threads(threads, blocks, block_bytes)),
       // One to work on for every thread, and as many that wait for their turn to begin or end.
       slots_(static_cast<std::size_t>(threads_) *
              (threads_ == 1 || block_bytes >= kLargeBlock ? 1 : 2)) {}
@@ -95,7 +103,8 @@ void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& do_work
   const auto end_of = [&](std::int64_t block) {
     if (end) end(block, slot_of(block));
   };
-  tbb::task_arena arena(threads_);
+  tbb::task_arena arena(threads_, static_cast<unsigned>(threads_));
+  const Helpers helpers(arena, threads_ - 1);
   arena.execute([&] {
     tbb::parallel_pipeline(slots_, tbb::make_filter<void, std::int64_t>(in_order, claim) &
                                        tbb::make_filter<std::int64_t, std::int64_t>(

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,12 +18,6 @@ struct RunOptions {
   Progress progress{};
   Ranks* ranks = &sole_rank();
 };
-
-// What every loop calls before a block's work, on the thread that does it; what it throws ends the loop. Null: nothing.
-inline std::atomic<void (*)()> check_interrupted = nullptr;
-inline void check_interruption() {
-  if (const auto check = check_interrupted.load(std::memory_order_relaxed)) check();
-}
 
 // The threads of a loop: as many as have work, as can be created, and as memory allows.
 class Executor {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/interruption.hpp"
 #include "lnorm/core/philox.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/row_slice.hpp"

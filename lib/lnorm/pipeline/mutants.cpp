@@ -9,6 +9,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/interruption.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
