@@ -14,6 +14,7 @@
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "normalization_text.hpp"
 #include "residual_input.hpp"
 
 namespace lnorm::app {
@@ -72,13 +73,10 @@ class Normalization {
       run_long_rows(*source, plan, backend_, affine, observers, sink, options,
                     sum ? &*sum : nullptr);
     } else {
-      const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
-      const auto transform = [&](const RowsIn& rows, const RowsOut& y,
-                                 const MeanAndRstd& statistics) {
-        normalize(backend_, given, rows, y, affine, plan.formula, statistics);
-      };
+      const GivenStatistics* const given = given_.of(plan, x, name);
       if (sum) observers.push_back(&*sum);
-      lnorm::run(*source, plan, transform, observers, &sink, options);
+      lnorm::run(*source, plan, normalization(backend_, given, affine, plan.formula), observers,
+                 &sink, options);
     }
     residual_.finish();
   }
@@ -130,8 +128,10 @@ class Normalization {
 int apply(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
   check_inputs(input, arguments.normalization, arguments.work);
-  if (arguments.normalization.options.formula.rms && arguments.save_mean) {
-    throw Error("--rms subtracts no mean, so that there is none for --save-mean");
+  const Norm& norm = arguments.normalization.options.formula.norm();
+  if (!norm.has_mean && arguments.save_mean) {
+    throw Error(concat(option_of(arguments.normalization.options.formula),
+                       " subtracts no mean, so that there is none for --save-mean"));
   }
   Normalization normalization(arguments);
   const Inputs inputs = open_inputs(input.names, input.options);

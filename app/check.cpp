@@ -200,7 +200,7 @@ class Checking {
     const NormalizationArguments& normalization = arguments_.normalization;
     const bool has_residual = normalization.residual.has_value();
     const auto residual = residual_.again(alone.info());
-    const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
+    const GivenStatistics* const given = given_.of(plan, x, name);
     const CheckInputs inputs{.x = source,
                              .actual = *actual,
                              .alone = has_residual && alone.has_random_access() ? &alone : nullptr,

@@ -21,12 +21,8 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   TensorSpool spool(result);
   LentSource source(x);
   const Backend& backend = find_backend(arguments.normalization.kernel);
-  run(
-      source, plan,
-      [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-        normalize(backend, inputs.given, rows, y, inputs.affine, plan.formula, statistics);
-      },
-      {}, &spool, options);
+  run(source, plan, normalization(backend, inputs.given, inputs.affine, plan.formula), {}, &spool,
+      options);
   ListLimits limits{0, arguments.worst.value_or(5)};
   limits.rows = arguments.rows_out.has_value();
   if (!arguments.page.path.empty()) limits.map.emplace();

@@ -104,7 +104,7 @@ void check_sum_rounding(const NormalizationArguments& normalization) {
 
 // Only by RMS there is no mean.
 void check_given_statistics(const NormalizationArguments& normalization) {
-  if (normalization.mean || normalization.options.formula.rms) return;
+  if (normalization.mean || !normalization.options.formula.has_mean()) return;
   if (!normalization.rstd && !normalization.variance) return;
   throw Error(concat(normalization.rstd ? "--rstd" : "--variance",
                      " needs --mean, but for --rms, which has none"));

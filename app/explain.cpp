@@ -91,7 +91,7 @@ class Explainer {
     const Plan all = plan(x, name);
     const Affine& affine = affine_inputs_.of(all, x, name);
     std::optional<GivenStatistics> given;
-    if (given_.are_given()) given = given_.of(all, x, name);
+    if (const auto* const found = given_.of(all, x, name)) given = *found;
     auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
     if (all.rows > 1 && !rows->has_random_access()) rows = spooled(*rows);
     const Axes axes = resolve_axes(x, arguments_.normalization.options.axes);

@@ -21,13 +21,14 @@ void GivenInputs::check(const TensorInfo& x, const InputName& name) {
   });
 }
 
-const GivenStatistics& GivenInputs::of(const Plan& plan, const TensorInfo& x,
+const GivenStatistics* GivenInputs::of(const Plan& plan, const TensorInfo& x,
                                        const InputName& name) {
+  if (!are_given()) return nullptr;
   check(x, name);
   if (mean_.is_unread()) mean_term_ = mean_.read();
   if (spread_.is_unread()) spread_term_ = spread_.read();
   statistics_ = given_statistics(mean_term_, spread_term_, *spread_.info(), is_rstd_, plan);
-  return statistics_;
+  return &statistics_;
 }
 
 }  // namespace lnorm::app

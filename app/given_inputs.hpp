@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "affine_inputs.hpp"
-#include "lnorm/kernel/given_statistics.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 
 namespace lnorm::app {
 
@@ -19,8 +19,8 @@ class GivenInputs {
   // Throws Error unless there is a number for each row of x, or one for all.
   void check(const TensorInfo& x, const InputName& name);
 
-  // Those of a plan's rows, after the same checks. Throws Error for a variance below 0.
-  const GivenStatistics& of(const Plan& plan, const TensorInfo& x, const InputName& name);
+  // Those of a plan's rows, after the same checks; null if there are none. Throws Error for a variance below 0.
+  const GivenStatistics* of(const Plan& plan, const TensorInfo& x, const InputName& name);
 
  private:
   NormalizedAxes axes_;

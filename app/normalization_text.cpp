@@ -8,6 +8,8 @@
 
 namespace lnorm::app {
 
+std::string_view option_of(const Formula& formula) { return formula.rms ? "--rms" : ""; }
+
 std::string normalization_text(const LayerNormOptions& options) {
   std::vector<std::string> words;
   const auto add_list = [&](const char* option, const std::vector<std::int64_t>& numbers) {
@@ -31,9 +33,11 @@ std::string normalization_text(const LayerNormOptions& options) {
   const Formula& formula = options.formula;
   const Formula usual;
   if (formula.eps != usual.eps) words.push_back("--eps " + value_text(formula.eps));
-  if (formula.eps_on != usual.eps_on) words.emplace_back("--eps-on std");
+  if (formula.eps_on != usual.eps_on) {
+    words.push_back(concat("--eps-on ", formula.eps_place().name));
+  }
   if (formula.ddof != usual.ddof) add_list("--ddof", {formula.ddof});
-  if (formula.rms) words.emplace_back("--rms");
+  if (!option_of(formula).empty()) words.emplace_back(option_of(formula));
   if (options.zero_centered_weight) words.emplace_back("--zero-centered-weight");
   const Rounding& rounding = options.rounding;
   if (rounding != Rounding{}) {

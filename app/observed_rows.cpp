@@ -24,12 +24,9 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
   const Affine& affine = affine_inputs_.of(plan, x, name);
   const auto normalized = residual_.add_to(std::move(input), plan.out, work.threads());
   TensorSource& source = *normalized;
-  const GivenStatistics* const given = given_.are_given() ? &given_.of(plan, x, name) : nullptr;
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    normalize(backend_, given, rows, y, affine, plan.formula, statistics);
-  };
+  const GivenStatistics* const given = given_.of(plan, x, name);
   RowObserver* const observers[] = {&observer(plan)};
-  lnorm::run(source, plan, transform, observers, nullptr,
+  lnorm::run(source, plan, normalization(backend_, given, affine, plan.formula), observers, nullptr,
              work.begin(plan, source, nullptr, backend_.name));
   work.end();
   residual_.finish();

@@ -16,6 +16,7 @@
 #include "lnorm/pipeline/features.hpp"
 #include "lnorm/pipeline/tensor_stats.hpp"
 #include "mask_input.hpp"
+#include "normalization_text.hpp"
 #include "observed_rows.hpp"
 #include "residual_input.hpp"
 #include "terminal.hpp"
@@ -179,7 +180,7 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
 void check_tensors(const Arguments& arguments) {
   const NormalizationArguments& normalization = arguments.normalization;
   const Formula& formula = normalization.options.formula;
-  const std::string_view option = formula.rms                          ? "--rms"
+  const std::string_view option = !option_of(formula).empty()          ? option_of(formula)
                                   : formula.eps != Formula().eps       ? "--eps"
                                   : formula.eps_on != Formula().eps_on ? "--eps-on"
                                   : arguments.softmax                  ? "--softmax"

@@ -364,7 +364,7 @@ void normalize(TensorSource& source, const Plan& plan, const Affine& affine,
     observers.push_back(writers.back().get());
   };
   if (columns != nullptr) {
-    if (!plan.formula.rms) write(columns->mean, &RowBlock::mean);
+    if (plan.formula.has_mean()) write(columns->mean, &RowBlock::mean);
     write(columns->rstd, &RowBlock::rstd);
   }
   const RunOptions options{.threads = threads};
@@ -372,10 +372,7 @@ void normalize(TensorSource& source, const Plan& plan, const Affine& affine,
     run_long_rows(source, plan, backend, affine, observers, sink, options);
     return;
   }
-  const auto transform = [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
-    lnorm::normalize(backend, known, rows, y, affine, plan.formula, statistics);
-  };
-  run(source, plan, transform, observers, &sink, options);
+  run(source, plan, normalization(backend, known, affine, plan.formula), observers, &sink, options);
 }
 
 py::object layer_norm(const py::object& x_object, const py::object& weight_object,
@@ -421,7 +418,7 @@ py::object layer_norm(const py::object& x_object, const py::object& weight_objec
   }
   if (!with_stats) return output.object();
   return py::make_tuple(output.object(),
-                        given.options.formula.rms ? py::none() : columns.mean.owner,
+                        given.options.formula.has_mean() ? columns.mean.owner : py::none(),
                         columns.rstd.owner);
 }
 

@@ -23,7 +23,6 @@
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/backward.hpp"
 #include "lnorm/kernel/column_gradients.hpp"
-#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/layout/row_view.hpp"
@@ -209,7 +208,7 @@ auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
     TensorInfo spread_info;
     TensorInfo mean_info;
     const AffineTerm mean =
-        options.formula.rms ? AffineTerm() : term("mean", known.mean, mean_info);
+        options.formula.has_mean() ? term("mean", known.mean, mean_info) : AffineTerm();
     const AffineTerm spread = term(known.is_rstd ? "rstd" : "variance", known.spread, spread_info);
     const GivenStatistics given = given_statistics(mean, spread, spread_info, known.is_rstd, plan);
     xt::xarray<Out> result;
@@ -254,13 +253,7 @@ auto layer_norm_backward(const xt::xexpression<G>& dy, const xt::xexpression<E>&
                                    &gathered);
       }
     });
-    const RowReplay again{1, [&](const auto& see) {
-                            for (std::int64_t r = 0; r < plan.rows; ++r) {
-                              const GradientPart row{row_of(x_rows, r), row_of(dy_rows, r), 0};
-                              see(
-                                  0, [&](const auto& see_part) { see_part(row); }, nullptr);
-                            }
-                          }};
+    const RowReplay again{1, [&](const auto& see) { replay(0, x_rows, dy_rows, nullptr, see); }};
     const RequestedColumns requested{true, true, weight_shape.empty(), dtype_of<P>()};
     const GradientSetting setting{backend,         plan.in, dy_info.dtype, plan.out,
                                   plan.row_length, weight,  plan.formula};
@@ -299,7 +292,7 @@ auto layer_norm(const xt::xexpression<E>& x, const xt::xexpression<W>& weight,
       x, options, [&](const Plan& plan) { return detail::affine_of(plan, weight, bias, options); });
 }
 
-// y by statistics that are known, as kernel/given_statistics.hpp defines it, with its accuracy: nothing of x is summed.
+// y by statistics that are known, as kernel/layer_norm.hpp defines it, with its accuracy: nothing of x is summed.
 template <class E>
 auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
                    const LayerNormOptions& options = {}) {

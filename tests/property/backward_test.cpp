@@ -429,6 +429,29 @@ TEST_CASE("saved statistics stand for mean and 1/s as they are", "[backward]") {
   check(c);
 }
 
+TEST_CASE("by constants dx is g / s, without a variance as well", "[backward]") {
+  const std::vector<double> x{1, 2, -3};
+  const std::vector<double> dy{1, -3, 0};
+  for (const EpsOn eps_on : {EpsOn::variance, EpsOn::std}) {
+    const Formula formula{.eps = 0.0625, .eps_on = eps_on};
+    const double s = eps_on == EpsOn::std ? 0.0625 : 0.25;
+    lnorm::SavedStatistics constants{{0.5}};
+    constants.variance = lnorm::Number{0};
+    for (const lnorm::Backend& backend : lnorm::backends()) {
+      CAPTURE(backend.name, s);
+      std::vector<double> dx(x.size());
+      const auto rows = [](const std::vector<double>& numbers) {
+        return lnorm::RowsIn{reinterpret_cast<const std::byte*>(numbers.data()), DType::float64,
+                             std::endian::native, 1, 3};
+      };
+      lnorm::layer_norm_backward(backend, rows(x), rows(dy),
+                                 {reinterpret_cast<std::byte*>(dx.data()), DType::float64}, {},
+                                 formula, &constants, nullptr);
+      CHECK(dx == std::vector<double>{1 / s, -3 / s, 0});
+    }
+  }
+}
+
 TEST_CASE("saved statistics that are not finite make dx NaN", "[backward]") {
   for (const auto& [mean, rstd] : {std::pair(kNan, 1.0), std::pair(0.0, kNan),
                                    std::pair(kInfinity, 1.0), std::pair(0.0, kInfinity)}) {

@@ -1,7 +1,7 @@
 // Group, instance and batch norm, and weights along any axes: a plan's rows and weights through every kernel, against exact
 // rows whose elements are found index by index.
 
-#include "lnorm/kernel/given_statistics.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "property/data.hpp"
 
@@ -241,7 +241,10 @@ TEST_CASE("given statistics are used as they are, each result rounded once", "[n
       const Data x = floats(in, kNormal, 2 * n, random);
       const Data weight = floats(DType::float32, kNormal, 2, random);
       const Data bias = floats(DType::float64, kNormal, 2, random);
-      lnorm::GivenStatistics given{{0.1, -1.5}, {0.3, 2}, is_rstd, {}};
+      const std::vector<double> spreads{0.3, 2};
+      lnorm::GivenStatistics given;
+      given.mean = {0.1, -1.5};
+      (is_rstd ? given.rstd : given.variance) = spreads;
       given.layout.rows = {{1, 2, 1}};
       lnorm::Affine affine(term(weight), term(bias));
       affine.set_layout({.shape = {2}, .order = {0}, .rows = {{1, 2, 1}}, .repeat = n});
@@ -250,7 +253,7 @@ TEST_CASE("given statistics are used as they are, each result rounded once", "[n
         const std::size_t r = i / n;
         using oracle::fraction;
         const auto deviation = fraction(x.numbers[i]) - fraction({given.mean[r]});
-        const auto spread = fraction({given.spread[r]});
+        const auto spread = fraction({spreads[r]});
         const auto eps = fraction({formula.eps});
         const oracle::Root root(on_std ? spread : spread + eps);
         expected.push_back(oracle::decided([&](int which, std::int64_t bits) {

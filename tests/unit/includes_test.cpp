@@ -28,7 +28,6 @@ TEST_CASE("every room of the library includes only the rooms below it", "[house]
                                         "column_gradients.hpp",
                                         "exact_row.hpp",
                                         "features.hpp",
-                                        "given_statistics.hpp",
                                         "gradient.hpp",
                                         "layer_norm.hpp",
                                         "moments.hpp",

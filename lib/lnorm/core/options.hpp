@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "lnorm/core/norm.hpp"
+
 namespace lnorm {
 
 // Which axes are normalized, in the ways people say it. Negative axes count from the end.
@@ -22,20 +24,6 @@ struct Groups {  // torch.nn.GroupNorm: some channels, over all other axes but t
   std::int64_t channel_axis = 1;
 };
 using NormalizedAxes = std::variant<FirstAxis, NormalizedShape, AxisList, Groups>;
-
-// Where eps is added: sqrt(var + eps), or sqrt(var) + eps.
-enum class EpsOn { variance, std };
-
-// How a row is normalized (weight and bias apart):
-//   y = (x - mean) / sqrt(var + eps)      var = sum((x - mean)^2) / (n - ddof)
-// rms: no mean is subtracted, and the mean of squares takes the place of var,
-//   y = x / sqrt(sum(x^2) / (n - ddof) + eps).
-struct Formula {
-  double eps = 1e-5;
-  EpsOn eps_on = EpsOn::variance;
-  std::int64_t ddof = 0;
-  bool rms = false;
-};
 
 // Where else than at the end results are rounded to their dtype, in y = xhat * weight + bias.
 struct Rounding {

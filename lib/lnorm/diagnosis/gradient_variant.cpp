@@ -30,7 +30,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Gr
   StatisticErrors errors;
   double s = 1;
   const SavedStatistics* const saved = variant.own_statistics ? nullptr : row.saved;
-  if (saved != nullptr && !saved->is_constant) {
+  if (saved != nullptr && !saved->variance) {
     statistics.mean = formula.rms ? 0 : saved->mean.high;
     s = 1 / saved->rstd.high;
     errors.mean = u * std::fabs(statistics.mean);
@@ -38,7 +38,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Gr
     errors.is_bounded = std::isfinite(s) && s > 0;
   } else {
     std::optional<GivenNumbers> given;
-    if (saved != nullptr) given = {saved->mean.high, saved->rstd.high};
+    if (saved != nullptr) given = {saved->mean.high, saved->variance->high};
     const bool is_known = row.statistics != nullptr && !given;
     statistics = is_known ? row.statistics->by(formula) : statistics_of(row.x, formula, given);
     errors = errors_of(statistics, formula, kernel,

@@ -43,9 +43,8 @@ struct WrittenRows {
       if constexpr (std::is_same_v<Out, float>) low = low - error;
       hn::Store(low, kDoubles, &lower[r]);
       hn::Store(error + error, kDoubles, &width[r]);
-      hn::Store(
-          hn::Zero(kDoubles) - hn::Load(kDoubles, &of.shift[r]) * hn::Load(kDoubles, &of.rstd[r]),
-          kDoubles, &xhat_at_center[r]);
+      hn::Store(negated(hn::Load(kDoubles, &of.shift[r]) * hn::Load(kDoubles, &of.rstd[r])),
+                kDoubles, &xhat_at_center[r]);
     }
     has_center = !hn::AllTrue(kDoubles, is_zero);
     if constexpr (!std::is_same_v<Out, float>) {
@@ -93,8 +92,8 @@ struct DoubleBlockWriter {
   };
 
   HWY_INLINE Results results(V d, V g, std::size_t row) const {
-    const V low = hn::MulAdd(g, splat(rows.of.rstd[row]),
-                             hn::MulAdd(d, splat(rows.of.slope[row]), splat(rows.lower[row])));
+    const V low =
+        dx_of(g, d, splat(rows.of.rstd[row]), splat(rows.of.slope[row]), splat(rows.lower[row]));
     if constexpr (kIsFloat) {
       return float_results(low, low + splat(rows.width[row]));
     } else {
@@ -129,7 +128,7 @@ struct DoubleBlockWriter {
   }
 
   HWY_INLINE void add(V d, V dy, std::size_t row, Sums& sums) const {
-    const V xhat = hn::MulAdd(d, splat(rows.of.rstd[row]), splat(rows.xhat_at_center[row]));
+    const V xhat = xhat_of(d, splat(rows.of.rstd[row]), splat(rows.xhat_at_center[row]));
     sums.dweight = hn::MulAdd(dy, xhat, sums.dweight);
     sums.dbias = sums.dbias + dy;
     const V size = hn::Abs(dy);
@@ -483,13 +482,13 @@ struct DoubleDoubleGradientWriter {
         xhat_slope(splat(gradient.xhat.slope)) {}
 
   HWY_INLINE Ends bounds(V2 deviation, V2 g) const {
-    const V2 y = g * rstd + (deviation * slope + constant);
+    const V2 y = dx_of(g, deviation, rstd, slope, constant);
     return ends_of(y, error + relative * hn::Abs(y.high));
   }
 
   // Adds the terms of a vector of columns.
   HWY_INLINE void add_to(const ColumnSums& columns, V2 deviation, V2 dy) const {
-    const V2 xhat = deviation * rstd;
+    const V2 xhat = xhat_of(deviation, rstd);
     const auto increase = [](double* sum, V term) HWY_ATTR {
       hn::StoreU(hn::LoadU(kDoubles, sum) + term, kDoubles, sum);
     };

@@ -75,7 +75,7 @@ class BlockOfRows final : public GradientResolver {
   }
 
   // Whether rows are about centers of our choice.
-  bool has_center() const { return !setting_.formula.rms && saved_ == nullptr; }
+  bool has_center() const { return setting_.formula.has_mean() && saved_ == nullptr; }
 
   void sum_up() {
     sums_.center.fill(center_);
@@ -83,7 +83,7 @@ class BlockOfRows final : public GradientResolver {
     for (std::int64_t r = 0; differ && r < count_; ++r) {
       double& center = sums_.center[static_cast<std::size_t>(r)];
       if (has_own_centers_) center = sample_of(part(r).x).center;
-      if (saved_ != nullptr && !setting_.formula.rms) center = saved_of(r)->mean.high;
+      if (saved_ != nullptr) center = saved_of(r)->mean.high;
     }
     const KernelTable& table = *setting_.backend.table;
     table.double_gradient_sums(part(0, count_), setting_.weight, sums_);
@@ -170,11 +170,8 @@ void layer_norm_backward(const Backend& backend, const RowsIn& x, const RowsIn& 
                          const RowsOut& dx, const AffineTerm& weight, const Formula& formula,
                          const SavedStatistics* saved, ColumnGradients* columns) {
   if (x.rows == 0 || x.row_length == 0) return;
-  // Output larger than the second-level cache is evicted before it is read: write it past the caches.
-  constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
   RowsOut out = dx;
-  out.non_temporal =
-      x.rows * x.row_length * static_cast<std::int64_t>(item_size(dx.dtype)) >= kPastCaches;
+  out.non_temporal = goes_past_caches(x, dx);
   const GradientSetting setting{backend,      x.dtype, dy.dtype, dx.dtype,
                                 x.row_length, weight,  formula};
   BlockOfRows(setting, x, dy, out, saved, columns).run();

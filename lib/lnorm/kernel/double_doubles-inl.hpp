@@ -98,8 +98,8 @@ struct DoubleDoubleWriter {
       : DoubleDoubleWriter(splat(statistics.rstd), splat(statistics.error()), terms, out) {}
 
   // Takes a row in every lane. xhat_error: DoubleDoubleStatistics::error() of each.
-  HWY_INLINE DoubleDoubleWriter(V2 factor, V xhat_error, const Affine& terms, DType out)
-      : rstd(factor), affine(terms) {
+  HWY_INLINE DoubleDoubleWriter(V2 of_row, V xhat_error, const Affine& terms, DType out)
+      : rstd(of_row), affine(terms) {
     const double weight = has_weight ? affine.weight().max_abs() : 1;
     const double bias = has_bias ? affine.bias().max_abs() : 0;
     const V lost =
@@ -112,7 +112,7 @@ struct DoubleDoubleWriter {
   // deviation: x - mean. i: the number of the first element. load(p): what of the terms from p on belongs to it.
   template <class Load>
   HWY_INLINE Ends bounds(V2 deviation, std::int64_t i, const Load& load) const {
-    V2 y = deviation * rstd;
+    V2 y = xhat_of(deviation, rstd);
     if constexpr (has_weight) {
       const V weight = load(affine.weight().high(i));
       const double* const low = affine.weight().low(i);

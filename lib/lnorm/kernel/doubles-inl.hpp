@@ -78,18 +78,18 @@ struct DoubleWriter {
   V upper;
   HalfResults<Out> halves;
 
-  // xhat = d * factor + product, within error + relative |xhat|. relative is 0 where there is a bias.
-  HWY_INLINE DoubleWriter(double factor, double product, double error, double relative,
+  // xhat = xhat_of(d, rstd, at_center), within error + relative |xhat|. relative is 0 where there is a bias.
+  HWY_INLINE DoubleWriter(double rstd, double at_center, double error, double relative,
                           const Affine& affine)
-      : DoubleWriter(splat(factor), splat(product), splat(error), error, relative, affine) {}
+      : DoubleWriter(splat(rstd), splat(at_center), splat(error), error, relative, affine) {}
 
   // Takes a row in every lane. most: the greatest error.
-  HWY_INLINE DoubleWriter(V factor, V product, V error, double most, double relative,
+  HWY_INLINE DoubleWriter(V rstd, V at_center, V error, double most, double relative,
                           const Affine& affine)
-      : lower_rstd(factor - factor * splat(relative)),
-        upper_rstd(factor + factor * splat(relative)),
-        lower(product),
-        upper(product + error) {
+      : lower_rstd(rstd - rstd * splat(relative)),
+        upper_rstd(rstd + rstd * splat(relative)),
+        lower(at_center),
+        upper(at_center + error) {
     if constexpr (kIsFloat) {
       lower = lower - error;
     } else {
@@ -102,14 +102,14 @@ struct DoubleWriter {
   // load(p): what of the terms from p on belongs to d.
   template <class Load>
   HWY_INLINE Results results(V d, std::int64_t i, const TermsAt& terms, const Load& load) const {
-    V low = hn::MulAdd(d, lower_rstd, lower);
+    V low = xhat_of(d, lower_rstd, lower);
     if constexpr (kIsFloat) {
-      V high = hn::MulAdd(d, upper_rstd, upper);
+      V high = xhat_of(d, upper_rstd, upper);
       if constexpr (has_weight) {
         const V weight = load(terms.weight + i);
         // A product that is zero becomes +0.
-        low = hn::MulAdd(low, weight, has_bias ? load(terms.lower + i) : splat(0));
-        high = hn::MulAdd(high, weight, has_bias ? load(terms.upper + i) : splat(0));
+        low = y_of(low, weight, has_bias ? load(terms.lower + i) : splat(0));
+        high = y_of(high, weight, has_bias ? load(terms.upper + i) : splat(0));
       } else if constexpr (has_bias) {
         low = low + load(terms.lower + i);
         high = high + load(terms.upper + i);
@@ -117,7 +117,7 @@ struct DoubleWriter {
       return float_results(low, high);
     } else {
       if constexpr (has_weight) {
-        low = hn::MulAdd(low, load(terms.weight + i), has_bias ? load(terms.bias + i) : splat(0));
+        low = y_of(low, load(terms.weight + i), has_bias ? load(terms.bias + i) : splat(0));
       } else if constexpr (has_bias) {
         low = low + load(terms.bias + i);
       }

@@ -143,6 +143,22 @@ inline int compare(const Leading& a, const Leading& b) {
   return rest < 0 ? -1 : 1;
 }
 
+// The sign of p sqrt(a) + q sqrt(b), a and b 0 or more. Of terms whose signs differ the larger one decides, and so do their squares,
+// p^2 a and q^2 b. Long ones are most often told apart by their leading bits.
+inline int sign_of(const Dyadic& p, const Dyadic& a, const Dyadic& q, const Dyadic& b) {
+  const int left = a.sign() == 0 ? 0 : p.sign();
+  const int right = b.sign() == 0 ? 0 : q.sign();
+  if (left == 0 || left == right) return right;
+  if (right == 0) return left;
+  if (a.is_long() || b.is_long()) {
+    const Leading of_p(p);
+    const Leading of_q(q);
+    const int leading = compare(of_p * of_p * Leading(a), of_q * of_q * Leading(b));
+    if (leading != 0) return left * leading;
+  }
+  return left * compare_positive(square(p) * a, square(q) * b);
+}
+
 // The number of an order nearest to v > 0, which is only known by compare_to(m), the sign of v - m. It is one of those
 // from least to most, and, at best, about guess.
 template <class Compare>

@@ -32,11 +32,13 @@ Integer floored(const Dyadic& a, const Dyadic& b, std::int64_t shift) {
   return a.significand / Integer(b.significand << static_cast<unsigned>(-exponent));
 }
 
-bool has_constants(const SavedStatistics* saved) { return saved != nullptr && saved->is_constant; }
+bool has_constants(const SavedStatistics* saved) {
+  return saved != nullptr && saved->are_constants();
+}
 
 // Sums of a row that has the variance, and mean 0.
 ExactSums sums_of(const SavedStatistics& saved, std::int64_t n, const Formula& formula) {
-  return {true, Dyadic(), Dyadic(n - formula.ddof) * Dyadic(saved.rstd)};
+  return {true, Dyadic(), Dyadic(n - formula.ddof) * Dyadic(*saved.variance)};
 }
 
 }  // namespace
@@ -62,9 +64,9 @@ ExactGradient::ExactGradient(const ExactGradientSums& sums, std::int64_t n, cons
       are_constants_(has_constants(saved)),
       is_saved_(has_mean_ && !are_constants_),
       has_g_(sums.is_g_finite) {
-  if (has_mean_ && !formula.rms) mean_ = Dyadic(saved->mean);
+  if (has_mean_) mean_ = Dyadic(saved->mean);
   if (are_constants_) return;
-  if (has_g_ && !formula.rms) g_sum_ = sums.g;
+  if (has_g_ && formula.has_mean()) g_sum_ = sums.g;
   if (is_saved_) rstd_ = Dyadic(saved->rstd);
   if (has_g_)
     product_ = is_saved_ ? sums.gx - mean_ * sums.g : row_.n * sums.gx - row_.sum * g_sum_;
@@ -79,21 +81,18 @@ int ExactGradient::side(const Dyadic& d, const Dyadic& e, const Dyadic& m) const
     return compare(row_.freedom * e * rstd_ - d * cube(rstd_) * product_,
                    m * row_.n * row_.freedom);
   }
+  if (are_constants_) return term_side(e, m);  // dx = E / (n s)
   if (row_.eps_on_std.sign() == 0) {
+    // dx = top / (n A s), and s^2 = A / (n f)
     const Dyadic top = e * row_.scaled - d * product_;
-    if (top.sign() != m.sign() || m.sign() == 0) return top.sign() - m.sign();
-    // |dx| = |top| / (n A s), and s^2 = A / (n f)
-    return m.sign() *
-           compare_positive(square(top) * row_.freedom, square(m) * row_.n * cube(row_.scaled));
+    return sign_of(top, row_.freedom, negated(m * row_.scaled), row_.n * row_.scaled);
   }
   const Dyadic n_eps = row_.n * row_.eps_on_std;
   const Dyadic p =
       e * row_.centered - d * product_ - Dyadic(std::int64_t{2}) * m * n_eps * row_.centered;
   const Dyadic r =
       row_.freedom * n_eps * e - m * (row_.n * row_.centered + square(n_eps) * row_.freedom);
-  if (p.sign() == 0 || p.sign() == r.sign()) return r.sign();
-  if (r.sign() == 0) return p.sign();
-  return p.sign() * compare_positive(square(p) * row_.n * row_.freedom, square(r) * row_.centered);
+  return sign_of(p, row_.n * row_.freedom, r, row_.centered);
 }
 
 double ExactGradient::log2_s() const {
@@ -136,11 +135,9 @@ Dyadic ExactGradient::scaled_term(Number x, Number dy) const {
 
 int ExactGradient::term_side(const Dyadic& size, const Dyadic& m) const {
   if (is_saved_) return compare_positive(size * abs(rstd_), m * row_.n);
-  const Dyadic rest = size - m * row_.n * row_.eps_on_std;
-  if (rest.sign() <= 0 || row_.scaled.sign() == 0)
-    return rest.sign() == 0 ? -row_.scaled.sign() : rest.sign();
   // n sqrt(A / (n f)) = sqrt(n A / f)
-  return compare_positive(square(rest) * row_.freedom, square(m) * row_.n * row_.scaled);
+  return sign_of(size - m * row_.n * row_.eps_on_std, row_.freedom, negated(m),
+                 row_.n * row_.scaled);
 }
 
 std::optional<std::int64_t> ExactGradient::term_exponent(Number x, Number dy) const {

@@ -23,7 +23,7 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
 
 // What integer arithmetic says of the gradient of a row whose x is finite: every result is decided, ties included.
 //
-// With the letters of ExactMoments, G = sum(g), H = sum(g x) and C = n H - S1 G (RMS: S1 = G = 0), D = n x - S1 and
+// With the letters of ExactMoments, G = sum(g), H = sum(g x) and C = n H - S1 G (without a mean S1 = G = 0), D = n x - S1 and
 // E = n g - G,
 //
 //   eps on the variance   dx = (E A - D C) / (n A s)                 s^2 = A / (n f)
@@ -31,7 +31,7 @@ void add_exact_sums(const GradientPart& part, const AffineTerm& weight, ExactGra
 //                         p = E V - D C - 2 m n eps_s V              r = E n f eps_s - m (n V + n^2 f eps_s^2)
 //   saved M and R         dx = (f E R - n (x - M) R^3 P) / (n f)     P = H - M G
 //
-// is decided for m, a point halfway between two neighboring results, by signs, or by squares where these agree.
+// is decided for m, a point halfway between two neighboring results, by sign_of (dyadic.hpp).
 class ExactGradient {
  public:
   // saved: null if mean and s are computed. Of constants M is the mean, S1 = G = C = 0, and A is that of the variance.
@@ -67,7 +67,7 @@ class ExactGradient {
   double guess_log2(const Dyadic& d, const Dyadic& e) const;
   // The size of D dy, of which a term is 1 / (n s) times.
   Dyadic scaled_term(Number x, Number dy) const;
-  // The sign of size / (n s) - m, for m > 0.
+  // The sign of size / (n s) - m; by a saved rstd both are positive.
   int term_side(const Dyadic& size, const Dyadic& m) const;
   double log2_s() const;
 

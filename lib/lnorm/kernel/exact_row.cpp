@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
@@ -11,6 +12,8 @@
 namespace lnorm {
 
 namespace {
+
+const Dyadic kOne(std::int64_t{1});
 
 // The float64 nearest to numerator / denominator, the latter positive.
 double quotient(const Dyadic& numerator, const Dyadic& denominator) {
@@ -34,6 +37,7 @@ struct ExactRow::Integers : ExactMoments {
   Dyadic n_eps_on_std;                      // n eps_s
   Dyadic n_scaled;                          // n A
   std::optional<Leading> leading_n_scaled;  // where that is not 0
+  std::optional<Dyadic> rstd;               // that multiplies, if it is saved
 
   Integers(const ExactSums& sums, std::int64_t length, const Formula& formula)
       : ExactMoments(sums, length, formula),
@@ -74,27 +78,28 @@ struct ExactRow::Integers : ExactMoments {
     return scaled_deviation.sign() * std::ldexp(xhat, exponent) + b.approximate();
   }
 
-  // The sign of y - m, from L = (n x - S1) w and M = m - b.
-  int side(const Dyadic& scaled_deviation, const Dyadic& distance) const {
-    const Dyadic rest = scaled_deviation - distance * n_eps_on_std;
-    if (distance.sign() == 0 || n_scaled.sign() == 0) return rest.sign();
-    if (rest.sign() != distance.sign()) return rest.sign() == 0 ? -distance.sign() : rest.sign();
-    if (n_scaled.is_long()) {
-      const Leading a(rest);
-      const Leading b(distance);
-      const int leading = compare(a * a * Leading(freedom), b * b * *leading_n_scaled);
-      if (leading != 0) return rest.sign() * leading;
-    }
-    return rest.sign() * compare_positive(square(rest) * freedom, square(distance) * n_scaled);
+  // The sign of y - m, from L = (n x - S1) w and b - m.
+  int side(const Dyadic& scaled_deviation, const Dyadic& rest) const {
+    return sign_of(scaled_deviation + rest * n_eps_on_std, freedom, rest, n_scaled);
   }
 };
 
 ExactRow::ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula)
     : integers_(std::make_shared<const Integers>(sums, n, formula)) {}
 
+// The one element of this row is the mean, but its mean square is larger by the variance.
+ExactRow::ExactRow(const SavedStatistics& saved, const Formula& formula) {
+  const Formula of_one{saved.variance ? formula.eps : 0, formula.eps_on};
+  const Dyadic mean(saved.mean);
+  const ExactSums sums{true, mean, square(mean) + Dyadic(saved.variance.value_or(Number{1}))};
+  Integers integers(sums, 1, of_one);
+  if (!saved.variance) integers.rstd = Dyadic(saved.rstd);
+  integers_ = std::make_shared<const Integers>(std::move(integers));
+}
+
 bool ExactRow::is_defined() const noexcept { return integers_->is_defined(); }
 
-double ExactRow::sum() const { return quotient(integers_->plain_sum, Dyadic(std::int64_t{1})); }
+double ExactRow::sum() const { return quotient(integers_->plain_sum, kOne); }
 double ExactRow::mean() const { return quotient(integers_->sum, integers_->n); }
 double ExactRow::variance() const {
   return quotient(integers_->centered, integers_->n * integers_->freedom);
@@ -104,9 +109,7 @@ double ExactRow::rstd() const {
   const Integers& i = *integers_;
   // 1/s > m  <=>  1 - eps_s m > m sqrt(A / (n f))
   return nearest_positive(i.approximate_s().reciprocal(), [&](const Dyadic& m) {
-    const Dyadic rest = Dyadic(std::int64_t{1}) - i.eps_on_std * m;
-    if (rest.sign() <= 0 || i.scaled.sign() == 0) return rest.sign();
-    return compare_positive(square(rest) * i.n * i.freedom, square(m) * i.scaled);
+    return sign_of(kOne - i.eps_on_std * m, i.n * i.freedom, negated(m), i.scaled);
   });
 }
 
@@ -117,9 +120,7 @@ double ExactRow::divisor() const {
   const Integers& i = *integers_;
   // s > m  <=>  sqrt(A / (n f)) > m - eps_s
   return nearest_positive(i.approximate_s().value(), [&](const Dyadic& m) {
-    const Dyadic rest = m - i.eps_on_std;
-    if (rest.sign() <= 0 || i.scaled.sign() == 0) return i.scaled.sign() - rest.sign();
-    return compare_positive(i.scaled, square(rest) * i.n * i.freedom);
+    return sign_of(kOne, i.scaled, i.eps_on_std - m, i.n * i.freedom);
   });
 }
 
@@ -136,16 +137,13 @@ double ExactRow::mean_square() const {
   if (i.eps_on_std.sign() == 0) return quotient(i.centered * i.freedom, i.n * i.scaled);
   if (i.centered.sign() == 0) return 0;
   // With r = sqrt(V / (n f)):  V / (n (r + eps_s))^2 > m  <=>  V - n^2 m (r^2 + eps_s^2) > 2 n^2 m eps_s r; both sides
-  // times n f have no quotients left but that of r, which is squared.
+  // times n f have no quotients left.
   const Dyadic both = i.n * i.freedom;
   const double size = i.approximate_s().value() * i.n.approximate();
   return nearest_positive(i.centered.approximate() / size / size, [&](const Dyadic& m) {
     const Dyadic share = square(i.n) * m;
     const Dyadic rest = i.centered * both - share * (i.centered + both * square(i.eps_on_std));
-    if (rest.sign() <= 0) return -1;
-    const Dyadic other = share * i.eps_on_std;
-    return compare_positive(square(rest),
-                            Dyadic(std::int64_t{4}) * square(other) * both * i.centered);
+    return sign_of(rest, kOne, Dyadic(std::int64_t{-2}) * share * i.eps_on_std, both * i.centered);
   });
 }
 
@@ -158,11 +156,12 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
   const Integers& i = *integers_;
   const Dyadic scale(terms.scale);
   const Dyadic b = Dyadic(terms.bias) * scale;
-  const Dyadic scaled_deviation = (i.n * Dyadic(x) - i.sum) * (Dyadic(terms.weight) * scale);
-  const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, negated(b));
+  const Dyadic scaled_deviation =
+      (i.n * Dyadic(x) - i.sum) * (Dyadic(terms.weight) * (i.rstd ? *i.rstd * scale : scale));
+  const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, b);
   return nearest_between(
       dtype, least, most, sign, [&] { return std::fabs(i.approximate_y(scaled_deviation, b)); },
-      [&](const Dyadic& m) { return i.side(scaled_deviation, m - b); });
+      [&](const Dyadic& m) { return i.side(scaled_deviation, b - m); });
 }
 
 SummedRow::SummedRow(const ReadRow& read_row, std::int64_t n) : n_(n) {

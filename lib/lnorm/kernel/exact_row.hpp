@@ -8,6 +8,7 @@
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
 
 namespace lnorm {
 
@@ -25,7 +26,7 @@ struct ExactTerms {
 // With the letters of ExactMoments (exact_sums.hpp) it is:
 //
 //   mean = S1 / n     var = V / (n f)     s = sqrt(A / (n f)) + eps_s     y = (n x - S1) w / (n s) + b
-//   RMS: S1 = 0 in all of these
+//   Without a mean S1 = 0 in all of these. Of saved statistics 1/s may be times rstd.
 //
 // A scale multiplies w and b.
 //
@@ -33,11 +34,14 @@ struct ExactTerms {
 //
 //   y < m   <=>   T < (m - b) sqrt(n A / f)      T = (n x - S1) w - (m - b) n eps_s
 //
-// is decided by the signs of T and m - b, and where these agree by T^2 f and (m - b)^2 n A.
+// is decided by sign_of (dyadic.hpp).
 class ExactRow {
  public:
   // sums are finite. n: the length of the row.
   ExactRow(const ExactSums& sums, std::int64_t n, const Formula& formula);
+
+  // Of saved statistics, which are finite: by rstd, the divisor is 1 before it.
+  ExactRow(const SavedStatistics& saved, const Formula& formula);
 
   // Whether s > 0: else y and rstd are 0/0.
   bool is_defined() const noexcept;

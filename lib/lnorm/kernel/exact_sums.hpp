@@ -38,7 +38,7 @@ inline ExactSums exact_sums(const RowsIn& x) {
 struct ExactMoments {
   Dyadic n;
   Dyadic freedom;     // f = n - ddof
-  Dyadic sum;         // S1; 0 for RMS
+  Dyadic sum;         // S1; 0 without a mean
   Dyadic centered;    // V = n S2 - S1^2
   Dyadic scaled;      // A = V + n f eps_v
   Dyadic eps_on_std;  // eps_s
@@ -46,7 +46,7 @@ struct ExactMoments {
   ExactMoments(const ExactSums& sums, std::int64_t length, const Formula& formula)
       : n(length),
         freedom(length - formula.ddof),
-        sum(formula.rms ? Dyadic() : sums.sum),
+        sum(formula.has_mean() ? sums.sum : Dyadic()),
         centered(n * sums.squares - square(sum)),
         scaled(centered) {
     if (formula.eps_on == EpsOn::variance) {

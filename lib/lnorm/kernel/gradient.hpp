@@ -14,14 +14,6 @@
 // What the backward pass of layer normalization is made of: kernel/backward.hpp defines it.
 namespace lnorm {
 
-// What a forward pass saved of a row, in place of what would be computed: mean, and rstd for 1/s. RMS: the mean
-// is 0. Or constants, whose derivatives are 0: the mean, and the variance in place of rstd.
-struct SavedStatistics {
-  Number mean;
-  Number rstd;
-  bool is_constant = false;
-};
-
 // What is the same for all rows of a tensor.
 struct GradientSetting {
   const Backend& backend;
@@ -30,7 +22,7 @@ struct GradientSetting {
   DType dx;
   std::int64_t row_length;
   const AffineTerm& weight;  // empty: 1
-  const Formula& formula;
+  Formula formula;
   bool needs_double_doubles = false;  // as long rows do: rows start there
   bool wants_dx = true;               // or else x-hat alone
   bool is_scaled = false;             // of a row that another one has brought into range
@@ -56,6 +48,12 @@ struct GradientSums {
     gx = gx + other.gx;
     g_squares += other.g_squares;
     return *this;
+  }
+
+  // Of norms without a mean.
+  void drop_means() noexcept {
+    x.drop_means();
+    g = {};
   }
 };
 

@@ -295,7 +295,7 @@ struct DoubleGradientStatistics {
   const Count count;
   const Count freedom;
   const V growth;
-  const bool has_mean;       // that is not given
+  const bool has_mean;       // that is not saved
   const bool are_constants;  // mean and 1/s
 
   // Of each row.
@@ -306,8 +306,8 @@ struct DoubleGradientStatistics {
   V g_sum;
   V shift;
   V rstd;
-  V root_reciprocal;
-  V rho;  // of rstd and of the reciprocal of the root, in u
+  V per_t;  // 1/t; of constants 0
+  V rho;    // of rstd and of 1/t, in u
   V slope;
   V constant;
   V scale;
@@ -326,30 +326,26 @@ struct DoubleGradientStatistics {
         count(rule.n),
         freedom(rule.n - formula.ddof),
         growth(splat(rule.growth)),
-        has_mean(!formula.rms && saved == nullptr),
-        are_constants(saved != nullptr && saved->is_constant) {}
+        has_mean(formula.has_mean() && saved == nullptr),
+        are_constants(saved != nullptr && saved->are_constants()) {}
 
   // The moments of rows, and 1/s. Returns the rows that are usable.
   HWY_INLINE hn::Mask<D> find_rstd(V sum) {
-    const bool on_variance = formula.eps_on == EpsOn::variance;
     const V correction = shift * sum;
-    const V centered = squares - correction;
-    const V variance = quotient(centered, freedom);
-    const V t = hn::Sqrt(on_variance ? variance + splat(formula.eps) : variance);
-    const V s = on_variance ? t : t + splat(formula.eps);
-    rstd = hn::Div(splat(1), s);
-    root_reciprocal = on_variance ? rstd : hn::Div(splat(1), t);
+    const V centered = squares_about_mean(squares, sum, shift);
+    const Divisors<V> divisors(quotient(centered, freedom), formula);
+    rstd = hn::Div(splat(1), divisors.s);
+    per_t = divisors.are_same ? rstd : hn::Div(splat(1), divisors.t);
     // The correction rounds three times. Each rounding from the difference to 1 / s counts 1, or 1/2 under the root.
     const V root_of_correction = hn::Abs(shift) * count.number * splat(rule.per_root);
     const V sum_error = splat(2) + d_error;
     const V lost = hn::MulAdd(
         splat(3) + (d_error + d_error), squares,
         hn::MulAdd(splat(2) * sum_error, x_size * root_of_correction, splat(3) * correction));
-    rho = hn::MulAdd(lost * splat(0.5) * freedom.reciprocal, root_reciprocal * root_reciprocal,
-                     splat(4));
-    return hn::And(
-        hn::Le(correction, splat(rule.most_correction) * centered),
-        hn::And(is_within(s, kMinDivisor, kMaxDivisor), is_within(t, kMinDivisor, kMaxDivisor)));
+    rho = hn::MulAdd(lost * splat(0.5) * freedom.reciprocal, per_t * per_t, splat(4));
+    return hn::And(hn::Le(correction, splat(rule.most_correction) * centered),
+                   hn::And(is_within(divisors.s, kMinDivisor, kMaxDivisor),
+                           is_within(divisors.t, kMinDivisor, kMaxDivisor)));
   }
 
   // The same of what is given.
@@ -358,7 +354,8 @@ struct DoubleGradientStatistics {
     for (std::int64_t k = 0; k < std::min(kWidth, count_of_rows); ++k) {
       known[k] = plain_rstd(saved[k], formula).value_or(DoubleDouble{}).high;
     }
-    rstd = root_reciprocal = hn::Load(kDoubles, known);
+    rstd = hn::Load(kDoubles, known);
+    per_t = are_constants ? hn::Zero(kDoubles) : rstd;
     rho = splat(are_constants ? 1 : 0);
     return hn::Ne(rstd, hn::Zero(kDoubles));
   }
@@ -378,11 +375,11 @@ struct DoubleGradientStatistics {
     const V sum = has_mean ? load(sums.x) : zero;
     shift = quotient(sum, count);
     const auto usable = saved == nullptr ? find_rstd(sum) : take_rstd(saved + r, count_of_rows - r);
-    g_sum = formula.rms || are_constants ? zero : load(sums.g);
-    const V product = are_constants ? zero : load(sums.gx) - shift * g_sum;
-    scale = are_constants ? zero : quotient((rstd * rstd) * root_reciprocal, freedom);
-    slope = zero - product * scale;
-    constant = (zero - quotient(g_sum, count) * rstd) - slope * shift;
+    g_sum = formula.has_mean() && !are_constants ? load(sums.g) : zero;
+    const GradientTerms<V> terms(g_sum, load(sums.gx), shift, rstd, per_t, count, freedom);
+    scale = terms.scale;
+    slope = terms.slope;
+    constant = terms.constant - slope * shift;
     const auto is_finite = hn::And(hn::Lt(x_size * g_size * hn::Abs(scale), splat(kInfinity)),
                                    hn::Lt(hn::Abs(constant), splat(kInfinity)));
     return hn::And(usable, is_finite);

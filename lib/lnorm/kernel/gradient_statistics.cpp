@@ -42,19 +42,13 @@ GradientRule::GradientRule(const GradientSetting& setting)
 
 std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
                                        const Formula& formula) noexcept {
-  DoubleDouble rstd{saved.rstd.high};
-  if (saved.is_constant) {
-    const double variance = rstd.high;
-    if (variance != 0 && !is_within(variance, kMinSquares, kMaxSquares)) return std::nullopt;
-    const DoubleDouble root =
-        formula.eps_on == EpsOn::variance ? sqrt(rstd + formula.eps) : sqrt(rstd) + formula.eps;
-    if (!(root.high > 0)) return std::nullopt;
-    rstd = DoubleDouble{1} / root;
-  }
+  const Number spread = saved.variance.value_or(Number{});
+  if (spread.high != 0 && !is_within(spread.high, kMinSquares, kMaxSquares)) return std::nullopt;
+  const DoubleDouble rstd = saved.reciprocal(formula);
   // A mean below that is all of x - mean where x is 0, and its products are below the doubles.
   const double mean = std::fabs(saved.mean.high);
   const bool is_plain =
-      saved.mean.low == 0 && saved.rstd.low == 0 &&
+      saved.mean.low == 0 && saved.rstd.low == 0 && spread.low == 0 &&
       (mean == 0 || is_within(mean, 0x1p-400, 0x1p200)) &&
       is_within(std::fabs(rstd.high), kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor);
   return is_plain ? std::optional(rstd) : std::nullopt;
@@ -69,39 +63,37 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
   const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
   const double squares = sums.x.squares.high;
   const bool has_g = sums.g_squares > 0;
-  const bool are_constants = saved != nullptr && saved->is_constant;
+  const bool are_constants = saved != nullptr && saved->are_constants();
   if (has_g && !is_within(sums.g_squares, kMinSquares, kMaxSquares)) return std::nullopt;
   if (squares != 0 && !is_within(squares, kMinSquares, kMaxSquares)) return std::nullopt;
   DoubleDoubleGradient result;
   DoubleDouble shift;
-  DoubleDouble root_reciprocal;
-  double rho = 0;  // relative, of rstd and of the reciprocal of the root
+  DoubleDouble per_t;  // of constants 0
+  double rho = 0;      // relative, of rstd and of 1/t
   double mean_error = 0;
   if (saved != nullptr) {
     const std::optional<DoubleDouble> known = plain_rstd(*saved, formula);
     if (!known) return std::nullopt;
-    result.mean = {formula.rms ? 0 : saved->mean.high};
-    result.rstd = root_reciprocal = *known;
+    result.mean = {saved->mean.high};
+    result.rstd = *known;
+    if (!are_constants) per_t = *known;
     rho = are_constants ? bound::kRstd * kUnit2 * kSlack : 0;
   } else {
-    const DoubleDoubleDivisors divisors(*centered, n, formula);
+    const Divisors divisors(centered->squares / freedom, formula);
     if (!is_within(divisors.t.high, kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor))
       return std::nullopt;
     if (!(divisors.s.high <= kMaxDoubleDoubleDivisor)) return std::nullopt;
     result.mean = centered->mean;
     mean_error = centered->mean_error;
     result.rstd = DoubleDouble{1} / divisors.s;
-    const bool are_same = formula.eps_on == EpsOn::variance;
-    root_reciprocal = are_same ? result.rstd : DoubleDouble{1} / divisors.t;
-    rho = divisors.error;
-    if (!formula.rms) shift = sums.x.sum / count;
+    per_t = divisors.are_same ? result.rstd : DoubleDouble{1} / divisors.t;
+    rho = centered->reciprocal_error();
+    shift = sums.x.sum / count;
   }
-  const DoubleDouble g_sum = formula.rms || are_constants ? DoubleDouble{} : sums.g;
-  const DoubleDouble product = are_constants ? DoubleDouble{} : sums.gx - shift * g_sum;
-  const DoubleDouble scale =
-      are_constants ? DoubleDouble{} : result.rstd * result.rstd * root_reciprocal / freedom;
-  result.slope = -(product * scale);
-  result.constant = -(g_sum * result.rstd / count);
+  const GradientTerms terms(are_constants ? DoubleDouble{} : sums.g, sums.gx, shift, result.rstd,
+                            per_t, count, freedom);
+  result.slope = terms.slope;
+  result.constant = terms.constant;
 
   const double size = std::fabs(result.rstd.high);
   const double slope_size = std::fabs(result.slope.high);
@@ -109,7 +101,7 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
   const double n_real = count.high;
   const double g_root = std::sqrt(sums.g_squares / n_real);
   const double x_root = std::sqrt(squares / n_real);
-  const double greatest_slope = n_real * g_root * x_root * std::fabs(scale.high);
+  const double greatest_slope = n_real * g_root * x_root * std::fabs(terms.scale.high);
   if (has_g) {
     const double g_error = (rho + kDxTerms2.g * kUnit2) * size;
     const double x_error = (3 * growth + kDxTerms2.product) * kUnit2 * greatest_slope +

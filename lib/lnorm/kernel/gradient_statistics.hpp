@@ -116,7 +116,7 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
                                                            const SavedStatistics* saved,
                                                            double growth) noexcept;
 
-// 1/s of saved statistics; nothing where doubles do not hold them.
+// 1/s of saved statistics; nothing where double-doubles do not hold them.
 std::optional<DoubleDouble> plain_rstd(const SavedStatistics& saved,
                                        const Formula& formula) noexcept;
 

@@ -59,21 +59,29 @@ void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& 
 
 void Backend::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
                          const Formula& formula, const MeanAndRstd& stats) const {
-  // Output larger than the second-level cache is evicted before it is read: write it past the caches.
-  constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
-  const auto item = static_cast<std::int64_t>(item_size(y.dtype));
   RowsOut out = y;
   // Steps find there what they go on with.
-  out.non_temporal = x.rows * x.row_length * item >= kPastCaches && affine.steps().empty();
+  out.non_temporal = goes_past_caches(x, y) && affine.steps().empty();
   const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
-  if (x.row_length == 1 && !formula.rms && !saves && table != nullptr &&
+  if (x.row_length == 1 && formula.has_mean() && !saves && table != nullptr &&
       affine.layout().rows.empty()) {
     single_elements(setting, x, out);
   } else if (table == nullptr || saves || !table->short_rows(setting, x, out)) {
     each_row(setting, x, out, stats);
   }
   if (out.non_temporal) hwy::FlushStream();  // it is there for other threads
+}
+
+void normalize_by(const Backend& backend, const GivenStatistics& given, const RowsIn& x,
+                  const RowsOut& y, const Affine& affine, const Formula& formula,
+                  std::int64_t offset) {
+  RowSetting setting{backend, x.dtype, y.dtype, x.row_length, affine, formula};
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const RowsIn row = row_of(x, r);
+    setting.first_number = affine.layout().first(row.first_row);
+    RowNormalizer(setting, given.of(row.first_row)).write(row, offset, row_of(y, x.row_length, r));
+  }
 }
 
 std::span<const Backend> backends() {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
 
 namespace lnorm {
 
@@ -14,6 +17,24 @@ namespace lnorm {
 struct MeanAndRstd {
   double* mean = nullptr;
   double* rstd = nullptr;
+};
+
+// Statistics of all rows that are not computed, as those of batch normalization in evaluation: mean, and rstd or the variance.
+struct GivenStatistics {
+  std::vector<double> mean;  // empty: 0
+  std::vector<double> rstd;
+  std::vector<double> variance;  // 0 or more; empty: rstd is given
+  AffineLayout layout;           // which numbers a row has
+
+  SavedStatistics of(std::int64_t row) const {
+    const auto number = [&](const std::vector<double>& numbers) {
+      if (numbers.empty()) return Number{};
+      return Number{numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(layout.first(row))]};
+    };
+    SavedStatistics one{number(mean), number(rstd)};
+    if (!variance.empty()) one.variance = number(variance);
+    return one;
+  }
 };
 
 struct KernelTable;  // kernel_table.hpp
@@ -25,10 +46,7 @@ struct Backend {
 
   // Every row by itself:
   //
-  //   y[r][i] = (x[r][i] - mean[r]) * rstd[r] * weight[i] + bias[i]
-  //   rstd    = 1 / sqrt(var + eps)     or 1 / (sqrt(var) + eps)
-  //   var     = sum((x - mean)^2) / (row_length - ddof)
-  //   RMS     mean = 0, var = sum(x^2) / (row_length - ddof)
+  //   y[r][i] = (x[r][i] - mean[r]) * rstd[r] * weight[i] + bias[i]      as core/formula-inl.hpp says
   //
   //   x, y    rows x row_length, row-major; they must not overlap
   //   affine  weight and bias of row_length elements each, or one for all of them, or none; where its layout says so,
@@ -52,6 +70,12 @@ struct Backend {
   void layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine, const Formula& formula,
                   const MeanAndRstd& stats) const;
 };
+
+// The same by these statistics. offset: where in their rows x and y begin, if they are parts. What is not finite, and a division by
+// s = 0, act by IEEE's rules; so the elements of a row do not depend on each other.
+void normalize_by(const Backend& backend, const GivenStatistics& given, const RowsIn& x,
+                  const RowsOut& y, const Affine& affine, const Formula& formula,
+                  std::int64_t offset = 0);
 
 // Every kernel that this machine can run, the preferred one first: SIMD kernels named by their targets (avx512,
 // avx2, sse4, neon), then "portable", then "reference", which decides everything in exact integers.

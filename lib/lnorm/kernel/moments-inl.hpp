@@ -467,7 +467,7 @@ class PlainMoments {
     const V2 squares =
         two_sum(hn::Load(kDoubles, rows_.squares + r), hn::Load(kDoubles, rows_.square_low + r));
     const V2 mean = sum / n;
-    const V2 centered = squares - mean * sum;
+    const V2 centered = squares_about_mean(squares, sum, mean);
     const V squares_error =
         splat((3 * growth + bound::kCentered) * kUnit2 * kSlack) * squares.high +
         splat(squares_error_ * kSlack);

@@ -44,6 +44,17 @@ struct RowReplay {
   bool distributes_columns = false;
 };
 
+// Calls see, as RowReplay does, for rows that are held. saved: null, or of each.
+template <class See>
+void replay(std::size_t slot, const RowsIn& x, const RowsIn& dy, const SavedStatistics* saved,
+            const See& see) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const GradientPart row{row_of(x, r), row_of(dy, r)};
+    see(
+        slot, [&](const auto& see_part) { see_part(row); }, saved == nullptr ? nullptr : saved + r);
+  }
+}
+
 // The gradients, from what was gathered of all rows, to which what other processes have of these columns is added. Where
 // its bounds leave a result undecided all rows are read again.
 //

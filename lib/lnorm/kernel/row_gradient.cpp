@@ -21,12 +21,12 @@ double error_of(const GradientBounds& bounds, double g, double deviation) {
          kSlack;
 }
 
-// Whether g may be a line in x, c + b x (RMS: b x), whose dx is 0 without eps, as far as its sums tell.
+// Whether g may be a line in x, c + b x (without a mean b x), whose dx is 0 without eps, as far as its sums tell.
 bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) {
   if (formula.eps != 0) return false;
   const auto count = static_cast<double>(n);
-  const double x = formula.rms ? 0 : sums.x.sum.high;
-  const double g = formula.rms ? 0 : sums.g.high;
+  const double x = sums.x.sum.high;
+  const double g = sums.g.high;
   const double product = sums.gx.high - x * g / count;
   const double x_squares = sums.x.squares.high - x * x / count;
   const double g_squares = sums.g_squares - g * g / count;
@@ -46,8 +46,8 @@ RowGradient::RowGradient(const GradientSetting& setting, const RowSample& sample
     : RowLadder(setting, sample, std::move(read_row)) {
   if (saved != nullptr) {
     saved_ = *saved;
-    if (setting.formula.rms) saved_->mean = {};
-    if (!std::isfinite(saved_->mean.high) || !std::isfinite(saved_->rstd.high)) {
+    if (!std::isfinite(saved->mean.high) ||
+        !std::isfinite(saved->variance.value_or(saved->rstd).high)) {
       has_ = Has::nothing;
       return;
     }
@@ -146,10 +146,10 @@ bool RowGradient::find_scaled() {
   scaled->dy = most_dy == 0 ? 0 : -std::ilogb(most_dy);
   // A large weight would show what a small dy loses.
   if (times_power(least_dy, scaled->dy) < std::numeric_limits<double>::min()) return false;
-  GradientSetting setting{setting_.backend,    DType::float64,  DType::float64,   setting_.dx,
-                          setting_.row_length, setting_.weight, scaled->x.formula};
+  GradientSetting setting = setting_;
+  setting.x = setting.dy = DType::float64;
+  setting.formula = scaled->x.formula;
   setting.needs_double_doubles = setting.is_scaled = true;
-  setting.wants_dx = setting_.wants_dx;
   scaled->row = std::make_unique<RowGradient>(
       setting, scaled->x.of(sample_), nullptr,
       [read = read_row_, x = scaled->x.exponent, dy = scaled->dy](const auto& see) {
@@ -159,10 +159,8 @@ bool RowGradient::find_scaled() {
                part.offset});
         });
       });
-  scaled->row->sum_up();
-  if (!scaled->row->double_doubles_) return false;
-  limit_to(scaled->row->has_);
-  scaled_ = std::move(scaled);
+  if (!take_scaled(std::move(scaled))) return false;
+  limit_to(scaled_->row->has_);
   return true;
 }
 
@@ -199,14 +197,13 @@ std::unique_ptr<const ExactGradient> RowGradient::make_exact() const {
   return std::make_unique<ExactGradient>(sums, setting_.row_length, setting_.formula, saved());
 }
 
-// Without eps, dx is 0 where g is a line in x as well: (g - g0) (x1 - x0) = (g1 - g0) (x - x0) for all elements. RMS: g0 and x0
-// are 0. Products of doubles tell, where differences are doubles.
+// Without eps, dx is 0 where g is a line in x as well: (g - g0) (x1 - x0) = (g1 - g0) (x - x0) for all elements. Without a mean
+// g0 and x0 are 0. Products of doubles tell, where differences are doubles.
 bool RowGradient::is_line() const {
-  const bool rms = setting_.formula.rms;
   bool is_exact = true;
   std::optional<std::pair<double, double>> first;  // x0, g0
   std::optional<std::pair<double, double>> other;  // x1 - x0, g1 - g0
-  if (rms) first = {0, 0};
+  if (!setting_.formula.has_mean()) first = {0, 0};
   const auto difference = [&](double a, double b) {
     const DoubleDouble exact = two_sum(a, -b);
     is_exact = is_exact && exact.low == 0;
@@ -247,7 +244,7 @@ bool RowGradient::is_line() const {
 // so common (the gradient of a sum, masked rows) that integers should not have to decide it.
 bool RowGradient::is_dx_zero(const GradientSums& sums) const {
   const AffineTerm& weight = setting_.weight;
-  const bool any = !setting_.formula.rms && !saved_ && weight.is_uniform();
+  const bool any = setting_.formula.has_mean() && !saved_ && weight.is_uniform();
   const bool may_be = sums.g_squares == 0 ||
                       (any && may_be_constant(sums.g.high, sums.g_squares, setting_.row_length));
   if (!may_be) {
@@ -338,14 +335,14 @@ std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
   if (scaled_) x = scaled_->x.of(x);
   if (const auto& by = scaled_ ? scaled_->row->double_doubles_ : double_doubles_) {
     const DoubleDouble deviation = DoubleDouble{x.high, x.low} - by->mean;
-    const DoubleDouble xhat = deviation * by->rstd;
+    const DoubleDouble xhat = xhat_of(deviation, by->rstd);
     const double size = std::fabs(dy.high);
     const double lost = scaled_ ? kLostBits : std::min(std::fabs(deviation.high), kLostBits);
     const double error = by->xhat.offset + by->xhat.slope * std::fabs(xhat.high) + kLosses * lost;
     return Term{xhat * DoubleDouble{dy.high, dy.low}, size * error + std::min(size, lost)};
   }
   if (const auto& by = doubles_) {
-    const double xhat = (x.high - by->center[0] - by->shift[0]) * by->rstd[0];
+    const double xhat = xhat_of(x.high - by->center[0] - by->shift[0], by->rstd[0], 0.0);
     const double error = by->xhat.offset + (by->xhat.slope + 4 * kUnit) * std::fabs(xhat);
     return Term{{dy.high * xhat}, std::fabs(dy.high) * error};
   }
@@ -356,7 +353,7 @@ std::optional<RowGradient::Term> RowGradient::term(Number x, Number dy) const {
 double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number dy) const {
   const Number weight = setting_.weight.number_or(1, index);
   // Masked elements are common, and no bound tells that a number is 0.
-  if (saved_ && saved_->is_constant && (dy.high == 0 || weight.high == 0)) return 0;
+  if (saved_ && saved_->are_constants() && (dy.high == 0 || weight.high == 0)) return 0;
   const Element element{index, x, dy, weight};
   if (!scaled_) return decide(element);
   const Number scaled_dy{times_power(dy.high, scaled_->dy), 0};
@@ -369,7 +366,7 @@ Bracket RowGradient::in_doubles(const Element& e) const {
   const DoubleGradients& s = *doubles_;
   const double d = e.x.high - s.center[0];
   const double g = e.dy.high * e.weight.high;
-  const double dx = g * s.rstd[0] + (d * s.slope[0] + s.constant[0]);
+  const double dx = dx_of(g, d, s.rstd[0], s.slope[0], s.constant[0]);
   const GradientBounds bounds{s.g_error[0], s.x_error[0], s.offset[0]};
   return bracket(dx, error_of(bounds, g, d - s.shift[0]), setting_.dx);
 }
@@ -379,7 +376,7 @@ Bracket RowGradient::in_double_doubles(const Element& e, int exponent) const {
   const DoubleDouble deviation = DoubleDouble{e.x.high, e.x.low} - s.mean;
   const DoubleDouble g =
       DoubleDouble{e.dy.high, e.dy.low} * DoubleDouble{e.weight.high, e.weight.low};
-  const DoubleDouble dx = g * s.rstd + (deviation * s.slope + s.constant);
+  const DoubleDouble dx = dx_of(g, deviation, s.rstd, s.slope, s.constant);
   return bracket(dx, error_of(s.dx, g.high, deviation.high), setting_.dx, exponent);
 }
 

@@ -87,15 +87,7 @@ class RowGradient final : public GradientResolver,
   void write_dx(const GradientPart& part, const RowsOut& dx) const;
   std::optional<Term> term(Number x, Number dy) const;
 
-  struct Scaled {
-    Scaling x;
-    int dy = 0;  // the exponent of its power of two
-    std::unique_ptr<RowGradient> row{};
-  };
-
-  std::optional<SavedStatistics> saved_;
   Has has_ = Has::dx;
-  std::unique_ptr<const Scaled> scaled_;  // in place of double_doubles_
 };
 
 }  // namespace lnorm

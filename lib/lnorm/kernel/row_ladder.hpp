@@ -98,7 +98,8 @@ class RowLadder {
 
   bool wants_sums() const noexcept { return summing_ != Precision::none; }
 
-  void take(const AllSums& row) {
+  void take(AllSums row) {
+    if (!setting_.formula.has_mean()) row.drop_means();
     const Precision precision = std::exchange(summing_, Precision::none);
     precision == Precision::doubles ? self().take_doubles(row) : self().take_double_doubles(row);
   }
@@ -129,23 +130,23 @@ class RowLadder {
     center_ = center;
   }
 
-  double center() const noexcept { return setting_.formula.rms ? 0 : sample_.center; }
+  double center() const noexcept { return setting_.formula.has_mean() ? sample_.center : 0; }
 
   // Whether sums in doubles, where they were about a bad center, are tried about the mean that they give.
   bool starts_about_mean(double sum) {
     constexpr int kMaxTries = 2;
-    if (setting_.formula.rms || ++tries_ == kMaxTries) return false;
+    if (!setting_.formula.has_mean() || ++tries_ == kMaxTries) return false;
     start(Precision::doubles, center_ + sum / static_cast<double>(setting_.row_length));
     return true;
   }
 
   // Finds centered_, from sums in double-doubles. False where they have to be about the first element.
   bool find_centered(const Sums& x, double growth) {
-    const bool rms = setting_.formula.rms;
+    const bool has_mean = setting_.formula.has_mean();
     const double first = sample_.first.high;
-    centered_ = centered_sums(x, center_, setting_.row_length, rms, growth);
+    centered_ = centered_sums(x, center_, setting_.row_length, has_mean, growth);
     if (centered_) return true;
-    if (!rms && center_ != first && std::isfinite(x.squares.high)) {
+    if (has_mean && center_ != first && std::isfinite(x.squares.high)) {
       start(Precision::double_doubles, first);
       return false;
     }
@@ -167,6 +168,20 @@ class RowLadder {
     return self().exactly(element, known);
   }
 
+  // The same row, brought into the range of double-doubles. dy: the exponent of the power of two that it is times, of a gradient.
+  struct Scaled {
+    Scaling x;
+    int dy = 0;
+    std::unique_ptr<Row> row{};
+  };
+
+  // Takes it in place of double_doubles_, if that is of use.
+  bool take_scaled(std::unique_ptr<Scaled> scaled) {
+    scaled->row->sum_up();
+    if (scaled->row->double_doubles_) scaled_ = std::move(scaled);
+    return scaled_ != nullptr;
+  }
+
   std::optional<Doubles> doubles_;  // first, for its alignment
   Setting setting_;
   RowSample sample_;
@@ -174,8 +189,10 @@ class RowLadder {
   Precision summing_ = Precision::none;
   int tries_ = 0;  // of sums in doubles
   double center_ = 0;
+  std::optional<SavedStatistics> saved_;  // in place of what would be computed
   std::optional<CenteredSums> centered_;
   std::optional<DoubleDoubles> double_doubles_;
+  std::unique_ptr<const Scaled> scaled_;
   mutable std::unique_ptr<const Exact> exact_;
   mutable std::mutex mutex_;  // of what is mutable
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,17 @@ bool is_within(Number term, double most) {
   const double size = std::fabs(term.high);
   return size == 0 || (size <= most && size >= 1 / most);
 }
+
+// By saved statistics, xhat is off by this part of itself: the deviation, rstd and their product are rounded once each, or their
+// double-doubles are; the rest is for the weight, as in statistics.hpp.
+constexpr double kSavedSlope = bound::kSlope * kUnit;
+constexpr double kSavedSlope2 = (2 * bound::kXhat + bound::kRstd) * kUnit2;
+// What underflows on the way, in doubles; and an xhat that is so small counts as this.
+constexpr double kLostInDoubles = 0x1p-900;
+
+// Between these and their reciprocals no product of doubles loses bits to the ends of the range.
+constexpr double kMaxElement = 0x1p500;
+constexpr double kMaxRstd = 0x1p300;
 
 // Elements whose squares can leave the range of doubles, or that have low parts. About 0 doubles may still do:
 // a deviation is the element then, and within u of its high part.
@@ -57,6 +69,24 @@ RowNormalizer::RowNormalizer(const RowSetting& setting, const RowSample& sample,
   doubles_ = statistics;
 }
 
+RowNormalizer::RowNormalizer(const RowSetting& setting, const SavedStatistics& saved)
+    : RowLadder(setting, {}, {}) {
+  saved_ = saved;
+  if (saved.variance && std::isinf(saved.variance->high)) saved_ = {saved.mean, {0}, {}};
+  setting_.needs_double_doubles = true;  // or else exact integers
+  const DoubleDouble rstd = saved_->reciprocal(setting.formula);
+  const double mean = saved_->mean.high;
+  if (setting.backend.table == nullptr || !(std::fabs(mean) <= kMaxElement) ||
+      !(rstd.high >= 1 / kMaxRstd && rstd.high <= kMaxRstd) ||
+      !is_within(saved_->variance.value_or(Number{}), kMaxElement)) {
+    return;
+  }
+  double_doubles_ = {{mean}, rstd, 0, 0, kSavedSlope2, 0};
+  if (fits_doubles(setting.in, setting.out)) {
+    doubles_ = {mean, 0, rstd.high, kLostInDoubles, kSavedSlope, 0};
+  }
+}
+
 std::unique_ptr<RowNormalizer> RowNormalizer::again(const RowSetting& setting) const {
   return std::make_unique<RowNormalizer>(setting, sample_, read_row_);
 }
@@ -79,7 +109,8 @@ void RowNormalizer::take_doubles(const Sums& row) {
     return;
   }
   // Results of float64 elements may be below all doubles, where no relative bound holds.
-  const DoubleBounds bounds(n, setting_.backend.table->lanes, setting_.formula.rms && !about_zero);
+  const DoubleBounds bounds(n, setting_.backend.table->lanes,
+                            !setting_.formula.has_mean() && !about_zero);
   doubles_ = double_statistics(row, center_, n, setting_.formula, bounds);
   if (doubles_) return;
   if (about_zero || !starts_about_mean(row.sum.high)) start_double_doubles();
@@ -110,8 +141,9 @@ bool RowNormalizer::find_scaled() {
   });
   if (!std::isfinite(most) || most == 0) return false;
   auto scaled = std::make_unique<Scaled>(Scaled{Scaling(most, setting_.formula)});
-  RowSetting setting{setting_.backend,    DType::float64,  setting_.out,
-                     setting_.row_length, setting_.affine, scaled->x.formula};
+  RowSetting setting = setting_;
+  setting.in = DType::float64;
+  setting.formula = scaled->x.formula;
   setting.needs_double_doubles = setting.is_scaled = true;
   scaled->row = std::make_unique<RowNormalizer>(
       setting, scaled->x.of(sample_),
@@ -121,10 +153,7 @@ bool RowNormalizer::find_scaled() {
           see(times_power(part, exponent, buffer));
         });
       });
-  scaled->row->sum_up();
-  if (!scaled->row->double_doubles_) return false;
-  scaled_ = std::move(scaled);
-  return true;
+  return take_scaled(std::move(scaled));
 }
 
 void RowNormalizer::find_exact() {
@@ -137,6 +166,7 @@ void RowNormalizer::find_exact() {
 }
 
 std::unique_ptr<const ExactRow> RowNormalizer::make_exact() const {
+  if (saved_) return std::make_unique<ExactRow>(*saved_, setting_.formula);
   ExactSums sums;
   read_row_([&](const RowsIn& part) { sums += exact_sums(part); });
   if (!sums.finite) return nullptr;
@@ -174,7 +204,7 @@ double RowNormalizer::sum() const {
 
 double RowNormalizer::mean() const {
   if (state_ == State::not_finite) return kNan;
-  if (setting_.formula.rms) return 0;
+  if (!setting_.formula.has_mean()) return 0;
   auto fast = centered_ ? decided(centered_->mean, centered_->mean_error) : std::nullopt;
   if (!fast) fast = sum_divided_by(setting_.row_length);
   return fast ? *fast : exact().mean();
@@ -196,24 +226,48 @@ double RowNormalizer::rstd() const {
 }
 
 void RowNormalizer::write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const {
+  // The range of some elements is found before they are written: the second-level cache keeps them.
+  constexpr std::int64_t kRangeElements = 16384;
+  const std::int64_t at_once = saved_ ? kRangeElements : part.row_length;
   const AffineLayout& layout = setting_.affine.layout();
   for (std::int64_t start = 0; start < part.row_length;) {
-    const std::int64_t count = layout.run(offset + start, offset + part.row_length);
-    write_run(part_of(part, start, count), offset + start, row_of(y, 1, start));
-    start += count;
+    const std::int64_t end = std::min(start + at_once, part.row_length);
+    std::optional<double> reach;
+    if (saved_) reach = reach_of(part_of(part, start, end - start));
+    while (start < end) {
+      const std::int64_t count = layout.run(offset + start, offset + end);
+      write_run(part_of(part, start, count), offset + start, reach, row_of(y, 1, start));
+      start += count;
+    }
   }
 }
 
-void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, const RowsOut& y) const {
+std::optional<double> RowNormalizer::reach_of(const RowsIn& part) const {
+  if (!double_doubles_ || !setting_.affine.is_within(kMaxDoubleDoubleAffine)) return {};
+  const Range range = setting_.backend.table->range(part);
+  if (range.non_finite > 0 || range.min < -kMaxElement || range.max > kMaxElement) return {};
+  const double mean = saved_->mean.high;
+  const double most = std::max(std::fabs(range.max - mean), std::fabs(range.min - mean));
+  if (most == 0) return 0;
+  return std::max(most * double_doubles_->rstd.high * kSlack, kLostInDoubles);
+}
+
+void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, std::optional<double> reach,
+                              const RowsOut& y) const {
+  const auto of_run = [&](auto statistics) {
+    if (reach) statistics.reach = *reach;
+    return statistics;
+  };
+  const bool by_table = !saved_ || reach;
   const Affine& affine = setting_.affine;
   const KernelTable* const table = setting_.backend.table;
   const RowPlace place{offset, affine.layout().number(setting_.first_number, offset)};
   if (state_ != State::regular) {
     fill(y, run.row_length, kNan);
-  } else if (doubles_ && affine.is_within(kMaxDoubleAffine)) {
-    table->double_write(run, *doubles_, affine, place, y, *this);
-  } else if (double_doubles_ && affine.is_within(kMaxDoubleDoubleAffine)) {
-    table->double_double_write(run, *double_doubles_, affine, place, y, *this);
+  } else if (by_table && doubles_ && affine.is_within(kMaxDoubleAffine)) {
+    table->double_write(run, of_run(*doubles_), affine, place, y, *this);
+  } else if (by_table && double_doubles_ && affine.is_within(kMaxDoubleDoubleAffine)) {
+    table->double_double_write(run, of_run(*double_doubles_), affine, place, y, *this);
   } else {
     write_each(run, y, [&](std::int64_t i, Number x) { return resolve(offset + i, x); });
   }
@@ -225,6 +279,7 @@ double RowNormalizer::resolve(std::int64_t index, Number x) const {
   const std::int64_t number = affine.layout().number(setting_.first_number, index);
   const Element element{number, x, affine.weight().number_or(1, number),
                         affine.bias().number_or(0, number)};
+  if (saved_ && !(std::fabs(x.high) <= kMaxElement)) return exactly(element, {});
   if (!scaled_) return decide(element);
   Element scaled = element;
   scaled.x = scaled_->x.of(x);
@@ -238,18 +293,18 @@ bool RowNormalizer::Element::has_terms_within(double most) const noexcept {
 
 Bracket RowNormalizer::in_doubles(const Element& e) const {
   if (!e.has_terms_within(kMaxDoubleAffine)) return {};
-  const double deviation = e.x.high - doubles_->center;
-  const double xhat = deviation * doubles_->rstd - doubles_->shift * doubles_->rstd;
-  const double y = xhat * e.weight.high + e.bias.high;
+  const double d = e.x.high - doubles_->center;
+  const double xhat = xhat_of(d, doubles_->rstd, -doubles_->shift * doubles_->rstd);
+  const double y = y_of(xhat, e.weight.high, e.bias.high);
   return bracket(y, error_of(*doubles_, xhat, e.weight, e.bias, kUnit), setting_.out);
 }
 
 Bracket RowNormalizer::in_double_doubles(const Element& e) const {
   if (!e.has_terms_within(kMaxDoubleDoubleAffine)) return {};
   const DoubleDouble deviation = DoubleDouble{e.x.high, e.x.low} - double_doubles_->mean;
-  const DoubleDouble xhat = deviation * double_doubles_->rstd;
+  const DoubleDouble xhat = xhat_of(deviation, double_doubles_->rstd);
   const DoubleDouble y =
-      xhat * DoubleDouble{e.weight.high, e.weight.low} + DoubleDouble{e.bias.high, e.bias.low};
+      y_of(xhat, DoubleDouble{e.weight.high, e.weight.low}, DoubleDouble{e.bias.high, e.bias.low});
   // Of a row that was scaled 0 may be a number that has become too small.
   const bool is_zero = deviation.high == 0 && !setting_.is_scaled;
   const double lost = is_zero ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
@@ -261,11 +316,23 @@ double RowNormalizer::exactly(const Element& e, const Bracket& known) const {
   const Affine& affine = setting_.affine;
   const ExactTerms terms{affine.unscaled_weight().number_or(1, e.number),
                          affine.unscaled_bias().number_or(0, e.number), affine.scale()};
-  if (std::isfinite(terms.weight.high) && std::isfinite(terms.bias.high)) {
+  const double mean = saved_ ? saved_->mean.high : 0;
+  const double rstd = saved_ ? saved_->reciprocal(setting_.formula).high : 1;
+  const double numbers[] = {e.x.high, mean, rstd, terms.weight.high, terms.bias.high};
+  if (std::all_of(std::begin(numbers), std::end(numbers),
+                  [](double v) { return std::isfinite(v); })) {
     return exact().element(e.x, terms, setting_.out, known.least, known.most);
   }
-  // The sign of xhat is all that counts.
-  return (exact().deviation_sign(e.x) * terms.weight.high + terms.bias.high) * terms.scale;
+  // Of what is finite the sign is all that counts.
+  const auto sign_of = [](double v) {
+    return std::isfinite(v) ? static_cast<double>((v > 0) - (v < 0)) : v;
+  };
+  const double deviation = !saved_ ? exact().deviation_sign(e.x)
+                           : std::isfinite(e.x.high) && std::isfinite(mean)
+                               ? (e.x.high > mean) - (e.x.high < mean)
+                               : e.x.high - mean;
+  const double xhat = deviation * sign_of(rstd);
+  return (xhat * sign_of(terms.weight.high) + sign_of(terms.bias.high)) * terms.scale;
 }
 
 }  // namespace lnorm

@@ -23,7 +23,7 @@ struct RowSetting {
   DType out;
   std::int64_t row_length;
   const Affine& affine;
-  const Formula& formula;
+  Formula formula;
   bool saves_statistics = false;      // mean() or rstd() will be asked for
   bool needs_double_doubles = false;  // as long rows do: rows start there
   std::int64_t first_number = 0;      // of weight and bias, as its layout has it
@@ -51,11 +51,14 @@ class RowNormalizer final : public Resolver,
   RowNormalizer(const RowSetting& setting, const RowSample& sample, ReadRow read_row,
                 const DoubleStatistics& statistics);
 
+  // The row's statistics are saved: nothing is summed, and an element depends on no other.
+  RowNormalizer(const RowSetting& setting, const SavedStatistics& saved);
+
   // Several threads may do so at once.
   Sums sums(const RowsIn& part) const;
 
   // Each is rounded once to float64: NaN where an element is not finite, or where the formula has no number. Requires that
-  // the setting saves statistics; sum and variance are not by RMS.
+  // the setting saves statistics; there are no sum and variance without a mean.
   double sum() const;
   double mean() const;
   double variance() const;
@@ -88,19 +91,16 @@ class RowNormalizer final : public Resolver,
   std::unique_ptr<const ExactRow> make_exact() const;
   Bracket in_doubles(const Element& element) const;
   Bracket in_double_doubles(const Element& element) const;
-  // Of elements that have one number, or of all where each has its own.
-  void write_run(const RowsIn& run, std::int64_t offset, const RowsOut& y) const;
+  // By saved statistics the largest |xhat| of a part; nothing where the kernels cannot take it.
+  std::optional<double> reach_of(const RowsIn& part) const;
+  // Of elements that have one number, or of all where each has its own. reach: by saved statistics.
+  void write_run(const RowsIn& run, std::int64_t offset, std::optional<double> reach,
+                 const RowsOut& y) const;
   double exactly(const Element& element, const Bracket& known) const;
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;
 
-  struct Scaled {
-    Scaling x;
-    std::unique_ptr<RowNormalizer> row{};
-  };
-
   State state_ = State::regular;
-  std::unique_ptr<const Scaled> scaled_;  // in place of double_doubles_
   mutable std::optional<TripleSum> triple_sum_;
 };
 

@@ -34,6 +34,12 @@ struct RowsOut {
   bool saturates = false;     // what is beyond the greatest number, infinity as well, becomes that
 };
 
+// Output larger than the second-level cache is evicted before it is read: it is written past the caches.
+inline bool goes_past_caches(const RowsIn& x, const RowsOut& y) noexcept {
+  constexpr std::int64_t kPastCaches = std::int64_t{4} << 20;
+  return x.rows * x.row_length * static_cast<std::int64_t>(item_size(y.dtype)) >= kPastCaches;
+}
+
 // One row, again and again: calls see(part) for the parts that make it up.
 using ReadRow = std::function<void(const std::function<void(const RowsIn& part)>& see)>;
 
@@ -56,6 +62,7 @@ inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r)
 
 // Elements first to first + count of the one row of x.
 inline RowsIn part_of(const RowsIn& row, std::int64_t first, std::int64_t count) noexcept {
+  if (first == 0 && count == row.row_length) return row;
   const auto size = static_cast<std::int64_t>(item_size(row.dtype));
   return {row.data + first * size, row.dtype, row.byte_order, 1, count, row.to_next, row.first_row};
 }

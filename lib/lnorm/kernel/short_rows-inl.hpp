@@ -86,24 +86,22 @@ struct DoubleRows {
   V rstd;  // 0 where a row is not usable
 
   HWY_INLINE DoubleRows(V sum, V squares, std::int64_t n, const Formula& formula)
-      : shift(formula.rms ? hn::Zero(kDoubles) : sum * splat(1 / static_cast<double>(n))) {
-    const V correction = shift * sum;
-    const V centered = squares - correction;
+      : shift(formula.has_mean() ? sum * splat(1 / static_cast<double>(n)) : hn::Zero(kDoubles)) {
+    const V centered = squares_about_mean(squares, sum, shift);
     const V variance = centered * splat(1 / static_cast<double>(n - formula.ddof));
-    const V eps = splat(formula.eps);
-    const bool on_variance = formula.eps_on == EpsOn::variance;
-    const V square = variance + eps;
-    const auto known = hn::Le(correction, centered);
-    if (HWY_LIKELY(on_variance && hn::AllTrue(kDoubles, is_within(square, 0x1p-100, 0x1p100)))) {
+    const V square = variance + splat(formula.eps);
+    const auto known = hn::Le(shift * sum, centered);
+    if (HWY_LIKELY(formula.eps_on == EpsOn::variance &&
+                   hn::AllTrue(kDoubles, is_within(square, 0x1p-100, 0x1p100)))) {
       rstd = hn::IfThenElseZero(known, reciprocal_root(square));
       return;
     }
-    const V s = on_variance ? hn::Sqrt(square) : hn::Sqrt(variance) + eps;
+    const V s = Divisors<V>(variance, formula).s;
     const auto usable = hn::And(known, is_within(s, kMinDivisor, kMaxDivisor));
     rstd = hn::IfThenElseZero(usable, hn::Div(splat(1), s));
   }
 
-  HWY_INLINE V product() const { return hn::Zero(kDoubles) - shift * rstd; }
+  HWY_INLINE V xhat_at_center() const { return negated(shift * rstd); }
 };
 
 // The statistics of rows in doubles.
@@ -113,8 +111,9 @@ class ShortDoubleRows : protected ShortRows {
   // lanes: of sums.
   ShortDoubleRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y, std::int64_t lanes)
       : ShortRows(setting, x, y),
-        bounds_(n_, lanes, setting.formula.rms),
-        relative_(setting.formula.rms && setting.affine.bias().empty() ? bounds_.slope() : 0),
+        bounds_(n_, lanes, !setting.formula.has_mean()),
+        relative_(!setting.formula.has_mean() && setting.affine.bias().empty() ? bounds_.slope()
+                                                                               : 0),
         error_(relative_ > 0 ? 0 : bounds_.offset(1) + bounds_.slope() * bounds_.reach(1)) {}
 
   HWY_INLINE void put(std::int64_t r, const DoubleRows& rows, V spread) {
@@ -173,7 +172,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
         item_(static_cast<std::int64_t>(item_size(x.dtype))) {}
 
   void run() {
-    const bool has_center = !setting_.formula.rms;
+    const bool has_center = setting_.formula.has_mean();
     if (has_center) center_ = sample_of(row_of(x_, 0)).center;
     const std::int64_t at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMaxChunkRows);
     for_each_block(at_once, [&](auto has_weight, auto has_bias) HWY_ATTR {
@@ -225,7 +224,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       V squares;
       hn::LoadInterleaved2(kDoubles, sums_ + 2 * r, sum, squares);
       const DoubleRows rows(sum, squares, n_, setting_.formula);
-      hn::Store(rows.product(), kDoubles, products_ + r);
+      hn::Store(rows.xhat_at_center(), kDoubles, xhats_at_center_ + r);
       const V mean_square = squares * splat(1 / static_cast<double>(n_));
       put(r, rows, rows.rstd * hn::Sqrt(mean_square));
     }
@@ -247,7 +246,8 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       const std::int64_t number = setting_.affine.layout().first(x_.first_row + first_ + row_);
       const TermsAt terms(setting_.affine, number);
       const DoubleWriter<Out, has_weight, has_bias, repeats> writer(
-          rstds_[row_], products_[row_], error_ * spreads_[row_], relative_, setting_.affine);
+          rstds_[row_], xhats_at_center_[row_], error_ * spreads_[row_], relative_,
+          setting_.affine);
       const auto resolve_element = [this](std::int64_t i, std::byte* result) {
         PartResolver{*this, row(row_), 0, y_.dtype}(i, result);
       };
@@ -262,7 +262,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
   std::int64_t row_ = 0;                             // that is being written
   alignas(64) double d_[kElements + kLanes] = {};    // x - center
   alignas(64) double sums_[2 * kMaxChunkRows] = {};  // of d, and of d^2
-  alignas(64) double products_[kMaxChunkRows];       // -shift * rstd
+  alignas(64) double xhats_at_center_[kMaxChunkRows];
   mutable std::optional<RowNormalizer> resolver_;
 };
 

@@ -16,6 +16,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/norm.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/rows.hpp"
 
@@ -84,6 +85,12 @@ HWY_INLINE V square_root(V value) { return hn::Sqrt(value); }
 
 #define LNORM_REAL_INLINE HWY_INLINE
 #include "lnorm/core/double_double-inl.hpp"
+
+HWY_INLINE V2 square_root(V2 value) { return root(value); }
+HWY_INLINE V negated(V value) { return hn::Zero(kDoubles) - value; }
+HWY_INLINE V multiply_add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
+HWY_INLINE V2 multiply_add(V2 a, V2 b, V2 c) { return a * b + c; }
+#include "lnorm/core/formula-inl.hpp"
 #undef LNORM_REAL_INLINE
 
 HWY_INLINE V2 splat(DoubleDouble value) { return {splat(value.high), splat(value.low)}; }

@@ -42,14 +42,12 @@ std::optional<DoubleStatistics> double_statistics(const Sums& sums, double cente
                                                   const DoubleBounds& bounds) noexcept {
   const auto count = static_cast<double>(n);
   const double squares = sums.squares.high;
-  const double sum = formula.rms ? 0 : sums.sum.high;
-  const double shift = sum / count;
-  const double correction = shift * sum;
-  const double centered = squares - correction;
-  const double variance = centered / static_cast<double>(n - formula.ddof);
-  const double s = formula.eps_on == EpsOn::variance ? std::sqrt(variance + formula.eps)
-                                                     : std::sqrt(variance) + formula.eps;
-  if (!(correction <= centered && s >= kMinDivisor && s <= kMaxDivisor)) return std::nullopt;
+  const double shift = sums.sum.high / count;
+  const double centered = squares_about_mean(squares, sums.sum.high, shift);
+  const double s = Divisors(centered / static_cast<double>(n - formula.ddof), formula).s;
+  if (!(shift * sums.sum.high <= centered && s >= kMinDivisor && s <= kMaxDivisor)) {
+    return std::nullopt;
+  }
   const double rstd = 1 / s;
   const double spread = rstd * std::sqrt(squares / count);
   return DoubleStatistics{
@@ -64,11 +62,10 @@ DoubleStatistics double_statistics(const DoubleDoubleStatistics& better) noexcep
   return {better.mean.high, better.mean.low, rstd, offset, slope, better.reach};
 }
 
-std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n, bool rms,
-                                          double growth) noexcept {
+std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n,
+                                          bool has_mean, double growth) noexcept {
   const DoubleDouble shift = sums.sum / exact(n);
-  const DoubleDouble mean_shift = rms ? DoubleDouble{} : shift;
-  const DoubleDouble centered = sums.squares - mean_shift * sums.sum;
+  const DoubleDouble centered = squares_about_mean(sums.squares, sums.sum, shift);
   const double squares = sums.squares.high;
   // n center, too, is a product of double-doubles.
   const bool in_range = squares >= kMinDoubleDoubleSquares && squares <= kMaxDoubleDoubleSquares &&
@@ -76,18 +73,15 @@ std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::
   const double squares_error = (3 * growth + bound::kCentered) * kUnit2 * squares * kSlack;
   const bool has_bits = squares_error <= kMaxSquaresError * centered.high;
   if (!in_range || !has_bits) return std::nullopt;
-  const double mean_error =
-      (growth + bound::kMean) * kUnit2 * std::sqrt(squares / static_cast<double>(n)) * kSlack;
+  const double mean_error = has_mean ? (growth + bound::kMean) * kUnit2 *
+                                           std::sqrt(squares / static_cast<double>(n)) * kSlack
+                                     : 0;
   CenteredSums result;
   result.mean = shift + center;
   result.mean_error = mean_error + bound::kShiftedMean * kUnit2 * std::fabs(result.mean.high);
   result.sum = two_product(static_cast<double>(n), center) + sums.sum;
   result.sum_error = mean_error * static_cast<double>(n) +
                      bound::kShiftedSum * kUnit2 * std::fabs(result.sum.high);
-  if (rms) {
-    result.mean = {};
-    result.mean_error = 0;
-  }
   result.squares = centered;
   result.squares_error = squares_error;
   return result;
@@ -108,13 +102,12 @@ CenteredSums constant_sums(double element, std::int64_t n) noexcept {
 std::optional<DoubleDoubleStatistics> double_double_statistics(const CenteredSums& sums,
                                                                std::int64_t n,
                                                                const Formula& formula) noexcept {
-  const DoubleDoubleDivisors divisors(sums, n, formula);
-  if (!(divisors.s.high >= kMinDoubleDoubleS && divisors.s.high <= kMaxDoubleDoubleS))
-    return std::nullopt;
+  const DoubleDouble s = Divisors(sums.squares / exact(n - formula.ddof), formula).s;
+  if (!(s.high >= kMinDoubleDoubleS && s.high <= kMaxDoubleDoubleS)) return std::nullopt;
   DoubleDoubleStatistics result;
   result.mean = sums.mean;
-  result.rstd = exact(1) / divisors.s;
-  result.rstd_error = divisors.error;
+  result.rstd = exact(1) / s;
+  result.rstd_error = sums.reciprocal_error();
   result.offset = sums.mean_error * result.rstd.high * kSlack;
   result.slope = result.rstd_error + bound::kXhat * kUnit2;
   result.reach = result.rstd.high * std::sqrt(sums.squares.high) * kSlack;

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "lnorm/core/chunk.hpp"
-#include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/options.hpp"
+#include "lnorm/core/formula.hpp"
+#include "lnorm/core/number.hpp"
 
 // Sums become the numbers that results are made of, with bounds of their errors. There are two precisions:
 //
@@ -62,6 +62,23 @@ inline constexpr double kLosses = 16;
 // What a sum of two double-doubles is off by, relative to it.
 inline constexpr double kPairSumError = 4 * kUnit2;
 
+// Statistics of a row that are not computed of it: the mean, 0 if the norm has none, and rstd for 1/s, as a forward pass has saved
+// them. Or constants, whose derivatives are 0: the mean, and the variance, which s comes of.
+struct SavedStatistics {
+  Number mean{};
+  Number rstd{};
+  std::optional<Number> variance{};
+
+  bool are_constants() const noexcept { return variance.has_value(); }
+
+  // 1/s: infinity where s is 0.
+  DoubleDouble reciprocal(const Formula& formula) const noexcept {
+    if (!variance) return {rstd.high, rstd.low};
+    const DoubleDouble s = Divisors(DoubleDouble{variance->high, variance->low}, formula).s;
+    return s.high == 0 ? DoubleDouble{HUGE_VAL} : DoubleDouble{1} / s;
+  }
+};
+
 // Over a row or a part of it, d = x - center.
 struct Sums {
   DoubleDouble sum{};      // of d
@@ -72,6 +89,9 @@ struct Sums {
     squares = squares + other.squares;
     return *this;
   }
+
+  // Of norms without a mean.
+  void drop_means() noexcept { sum = {}; }
 };
 
 // How many additions an element of a row of n goes through until the sum of its chunk, in which there are lanes
@@ -108,8 +128,7 @@ struct DoubleDoubleStatistics {
   double error() const noexcept { return offset + slope * reach; }
 };
 
-// What bounds the errors of statistics in doubles, for many rows of one length by one formula. Those of RMS are relative,
-// since it has no mean.
+// What bounds the errors of statistics in doubles, for many rows of one length by one formula. Without a mean they are relative.
 class DoubleBounds {
  public:
   DoubleBounds(std::int64_t n, std::int64_t lanes, bool are_relative) noexcept;
@@ -136,7 +155,7 @@ std::optional<DoubleStatistics> double_statistics(const Sums& sums, double cente
 // Better numbers, where those in double-doubles are known.
 DoubleStatistics double_statistics(const DoubleDoubleStatistics& better) noexcept;
 
-// Sums about a center, taken to the mean (RMS: to 0), each with the bound of its error.
+// Sums about a center, taken to the mean (without one to 0), each with the bound of its error.
 struct CenteredSums {
   DoubleDouble sum;  // of x
   double sum_error;
@@ -147,6 +166,12 @@ struct CenteredSums {
 
   bool is_constant() const noexcept { return squares.high == 0; }
 
+  // Of 1/s and 1/t, relative.
+  double reciprocal_error() const noexcept {
+    const double of_squares = is_constant() ? 0 : squares_error / squares.high;
+    return (of_squares / 2 + bound::kRstd * kUnit2) * kSlack;
+  }
+
   // Rounded once to float64, where its error leaves no choice. freedom: what the squares are
   // divided by.
   std::optional<double> rounded_variance(std::int64_t freedom) const noexcept;
@@ -154,31 +179,11 @@ struct CenteredSums {
 
 // There are none where bits are lost: the center is too far from the mean, or squares are not from kMinDoubleDoubleSquares to
 // kMaxDoubleDoubleSquares. growth: of the sums, in u^2.
-std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n, bool rms,
-                                          double growth) noexcept;
+std::optional<CenteredSums> centered_sums(const Sums& sums, double center, std::int64_t n,
+                                          bool has_mean, double growth) noexcept;
 
 // The row's elements are all this one.
 CenteredSums constant_sums(double element, std::int64_t n) noexcept;
-
-// s and t, with the relative error of their reciprocals.
-struct DoubleDoubleDivisors {
-  DoubleDouble t;  // s with eps on the variance, else sqrt(var)
-  DoubleDouble s;
-  double error;
-
-  DoubleDoubleDivisors(const CenteredSums& sums, std::int64_t n, const Formula& formula) noexcept {
-    const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
-    const DoubleDouble variance = sums.squares / freedom;
-    if (formula.eps_on == EpsOn::variance) {
-      t = s = sqrt(variance + formula.eps);
-    } else {
-      t = sqrt(variance);
-      s = t + formula.eps;
-    }
-    const double squares_error = sums.is_constant() ? 0 : sums.squares_error / sums.squares.high;
-    error = (squares_error / 2 + bound::kRstd * kUnit2) * kSlack;
-  }
-};
 
 // There are none where s is not from kMinDoubleDoubleS to kMaxDoubleDoubleS.
 std::optional<DoubleDoubleStatistics> double_double_statistics(const CenteredSums& sums,

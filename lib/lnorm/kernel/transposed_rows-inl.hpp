@@ -88,7 +88,7 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
     for (std::int64_t r = 0; r < rows_; r += kWidth) {
       to_columns(elements_ + r * n_, n_, column(r, 0));
       V center = hn::Zero(kDoubles);
-      if (!setting_.formula.rms) {
+      if (setting_.formula.has_mean()) {
         for (std::int64_t j = 0; j < n_; ++j) center = center + load_column(r, j);
         center = quotient(center, count);  // exactly where all elements are equal
       }
@@ -127,11 +127,11 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
     for (std::int64_t r = 0; r < rows_; r += kWidth) {
       const V center = hn::Load(kDoubles, centers_ + r);
       const V rstd = hn::Load(kDoubles, rstds_ + r);
-      const V product = hn::Zero(kDoubles) - hn::Load(kDoubles, shifts_ + r) * rstd;
+      const V at_center = negated(hn::Load(kDoubles, shifts_ + r) * rstd);
       const V error = hn::Load(kDoubles, spreads_ + r) * splat(error_);
       const double most =
           std::is_same_v<Out, float> ? 0 : hn::GetLane(hn::MaxOfLanes(kDoubles, error));
-      const DoubleWriter<Out, has_weight, has_bias> writer(rstd, product, error, most, relative_,
+      const DoubleWriter<Out, has_weight, has_bias> writer(rstd, at_center, error, most, relative_,
                                                            setting_.affine);
       auto any_undecided = hn::Zero(kWords);
       for (std::int64_t j = 0; j < n_; ++j) {
@@ -254,17 +254,11 @@ class ShortDoubleDoubleRows : ShortRows {
 
   // Does what centered_sums() and double_double_statistics() do, with products for quotients by n.
   HWY_INLINE Statistics statistics(const Totals& t) const {
-    const Formula& formula = setting_.formula;
     const V zero = hn::Zero(kDoubles);
-    V2 minus_mean{zero, zero};
-    V2 centered = t.squares;
-    if (!formula.rms) {
-      minus_mean = -(t.sum * splat(per_element_));
-      centered = centered + minus_mean * t.sum;
-    }
-    const V2 variance = centered * splat(per_freedom_);
-    const V2 s = formula.eps_on == EpsOn::variance ? root(variance + splat(formula.eps))
-                                                   : root(variance) + splat(formula.eps);
+    const bool has_mean = setting_.formula.has_mean();
+    const V2 mean = has_mean ? t.sum * splat(per_element_) : V2{zero, zero};
+    const V2 centered = has_mean ? squares_about_mean(t.squares, t.sum, mean) : t.squares;
+    const V2 s = Divisors<V2>(centered * splat(per_freedom_), setting_.formula).s;
     const V2 rstd = V2{splat(1), zero} / s;
     const V squares_error = splat(bounds_.squares) * t.squares.high;
     const auto in_range =
@@ -275,7 +269,7 @@ class ShortDoubleDoubleRows : ShortRows {
     const V reach = hn::Min(most + most, splat(bounds_.reach));
     const V slope = hn::MulAdd(squares_error / centered.high, splat(0.5), splat(bounds_.slope));
     const V error = hn::MulAdd(slope, reach, most * splat(bounds_.offset));
-    return {minus_mean, rstd, error, hn::And(in_range, has_bits)};
+    return {-mean, rstd, error, hn::And(in_range, has_bits)};
   }
 
   // The rows from r on. Returns what is not 0 where a row has to be normalized by itself.

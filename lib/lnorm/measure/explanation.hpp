@@ -32,8 +32,7 @@ struct ExplainedElement {
 // Statistics that are given, not computed.
 struct ExplainedGiven {
   double mean = 0;
-  double spread = 0;  // rstd, or the variance
-  bool is_rstd = false;
+  std::optional<double> rstd = {};  // or else the variance of the row is given
 };
 
 // What numbers say of a row and of what becomes of it. By RMS a variance is a mean of squares.

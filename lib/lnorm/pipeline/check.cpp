@@ -76,7 +76,7 @@ class Checker {
     const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
     const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
     Formula formula = plan.formula;
-    if (inputs.given != nullptr && inputs.given->is_rstd) {
+    if (inputs.given != nullptr && inputs.given->variance.empty()) {
       formula.eps = 0;
       formula.eps_on = EpsOn::variance;
     }
@@ -112,13 +112,13 @@ class Checker {
 
   std::optional<GivenNumbers> given_of(std::int64_t row) const {
     if (inputs_.given == nullptr) return {};
-    const double spread = inputs_.given->spread_of(row);
-    return GivenNumbers{inputs_.given->mean_of(row),
-                        inputs_.given->is_rstd ? 1 / (spread * spread) : spread};
+    const SavedStatistics given = inputs_.given->of(row);
+    const double rstd = given.rstd.high;
+    return GivenNumbers{given.mean.high, given.variance ? given.variance->high : 1 / (rstd * rstd)};
   }
 
   void normalize(const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) const {
-    lnorm::normalize(backend_, inputs_.given, x, y, inputs_.affine, plan_.formula, saved);
+    normalization(backend_, inputs_.given, inputs_.affine, plan_.formula)(x, y, saved);
   }
 
   // What a row has of its own.
@@ -185,7 +185,7 @@ class Checker {
         .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
         .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
         .has_given = inputs_.given != nullptr,
-        .has_given_rstd = inputs_.given != nullptr && inputs_.given->is_rstd};
+        .has_given_rstd = inputs_.given != nullptr && inputs_.given->variance.empty()};
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =

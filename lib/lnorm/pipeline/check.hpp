@@ -5,7 +5,6 @@
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
-#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/pipeline/plan.hpp"

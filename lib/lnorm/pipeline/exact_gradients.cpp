@@ -89,24 +89,11 @@ std::vector<double> ExactGradients::parameters(Quantity of, ColumnGradients& col
     return std::vector<double>(is_uniform_ ? 1
                                            : static_cast<std::size_t>(element_count(layout.shape)));
   }
-  ParameterGradients found = shares() ? shared_gradients(setting_, layout, requested, again())
-                                      : parameter_gradients(setting_, columns, requested, again());
+  const RunOptions alone{.threads = 1};
+  const RowReplay again = rows_.again(plan_.rows, alone);
+  ParameterGradients found = shares() ? shared_gradients(setting_, layout, requested, again)
+                                      : parameter_gradients(setting_, columns, requested, again);
   return is_dweight ? std::move(found.dweight) : std::move(found.dbias);
-}
-
-// Reads all rows once more, one after another.
-RowReplay ExactGradients::again() const {
-  const auto for_each = [this](const auto& see) {
-    GradientRows::Buffers buffer;
-    for (std::int64_t r = 0; r < extent().items; ++r) {
-      const Block block{r, 1};
-      read(block, buffer);
-      const GradientPart part = rows_.part(tile_of(block), buffer, 0);
-      see(
-          0, [&](const auto& see_part) { see_part(part); }, GradientRows::saved(buffer, 0));
-    }
-  };
-  return {1, for_each};
 }
 
 }  // namespace lnorm

@@ -109,7 +109,6 @@ class ExactGradients {
   Tile tile_of(const Block& block) const {
     return {block.first, block.count, 0, plan_.rows.row_length};
   }
-  RowReplay again() const;
   std::vector<GradientLosses> statistic_losses(const Block& block, const GradientRows::Buffers& in,
                                                const JudgeSetting& setting) const;
 
@@ -119,7 +118,7 @@ class ExactGradients {
   const AffineTerm& bias_;
   bool is_uniform_;
   GradientSetting setting_;
-  GradientRows rows_;
+  mutable GradientRows rows_;
   mutable Pool<ColumnGradients> columns_;
 };
 

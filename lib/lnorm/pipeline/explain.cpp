@@ -115,7 +115,7 @@ class Explainer {
       explain_statistics(sums, *exact, result);
     }
     if (given_ != nullptr) explain_given(result);
-    if (given_ == nullptr ? exact.has_value() : !given_->is_rstd) compare_places(result);
+    if (given_ == nullptr ? exact.has_value() : !given_->variance.empty()) compare_places(result);
     const bool shows_all = n <= kMaxElements;
     std::vector<std::byte> buffer;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -251,13 +251,15 @@ class Explainer {
 
   // What the statistics that are given make of the row's own.
   void explain_given(ExplainedRow& row) const {
-    row.given = {given_->mean_of(0), given_->spread_of(0), given_->is_rstd};
+    const SavedStatistics given = given_->of(0);
+    row.given = {given.mean.high};
     row.mean_square = kUndefined;
     row.divisor_on_variance = row.divisor_on_std = row.divisor_without_eps = kUndefined;
-    row.variance = given_->is_rstd ? kUndefined : row.given->spread;
-    if (given_->is_rstd || !std::isfinite(row.variance)) return;
+    row.variance = given.variance ? given.variance->high : kUndefined;
+    if (!given.variance) row.given->rstd = given.rstd.high;
+    if (!std::isfinite(row.variance)) return;
     const auto divisor = [&](const Formula& formula) {
-      return given_row(0, row.variance, formula).divisor();
+      return ExactRow({.variance = given.variance}, formula).divisor();
     };
     Formula without_eps = plan_.formula;
     without_eps.eps = 0;
@@ -270,7 +272,7 @@ class Explainer {
                         ExplainedElement& element) const {
     const bool is_finite = std::isfinite(element.x.high) && std::isfinite(given.mean);
     if (is_finite) {
-      const ExactRow row = given_row(given.mean, 0, on_variance_);
+      const ExactRow row({.mean = {given.mean}}, plan_.formula);
       element.deviation = row.deviation(element.x);
       element.square = row.squared_deviation(element.x);
     } else {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "lnorm/io/tensor_source.hpp"
-#include "lnorm/kernel/given_statistics.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/measure/explanation.hpp"
 #include "lnorm/pipeline/executor.hpp"

@@ -98,105 +98,32 @@ void long_gradients(GradientRows& rows, const GradPlan& plan, const GradientSett
   }
 }
 
-// Reads the rows of this rank once more, several at once. rows and options must outlive it.
-RowReplay long_row_replay(GradientRows& rows, const GradPlan& plan, const RunOptions& options) {
-  static constexpr std::int64_t kPart = 65536;  // elements
+// The backward pass of rows in blocks of whole ones. dx and columns may be null: they are not wanted.
+void gradients_of_blocks(GradientRows& rows, const GradPlan& plan, const GradientSetting& setting,
+                         RowSink* dx, Pool<ColumnGradients>* columns, const RunOptions& options) {
   const Plan& layout = plan.rows;
-  const LoopExtent extent{layout.rows, 1};
-  const Executor executor(options.threads, block_range_of(extent.blocks(), *options.ranks).size());
-  const auto for_each_row = [&, executor, extent](const auto& see) {
-    if (block_range_of(extent.blocks(), *options.ranks).size() == 0) return;
-    // One by one, rows that lie among each other would be read an element at a time.
-    if (layout.route.rows > 1 && !layout.in_view.is_contiguous()) {
-      rows.line_up(for_each_tile(options.threads));
-    }
-    const RunOptions quiet{options.threads, {}, options.ranks};
-    std::vector<GradientRows::Buffers> slots(executor.slots());
-    for_each_block(
-        extent, executor, quiet, slots, nullptr,
-        [&](const Block& row, GradientRows::Buffers& saved) {
-          rows.read_saved({row.first, 1, 0, 0}, saved);
-          const auto read_row = [&](const auto& see_part) {
-            GradientRows::Buffers buffer;  // whoever sees a part may read the row once more
-            Tile tile{row.first, 1, 0, 0};
-            for (; tile.first < layout.row_length; tile.first += tile.count) {
-              tile.count = std::min(kPart, layout.row_length - tile.first);
-              rows.read(tile, buffer);
-              see_part(rows.part(tile, buffer, 0));
-            }
-          };
-          const auto number = static_cast<std::size_t>(&saved - slots.data());
-          see(number, read_row, GradientRows::saved(saved, 0));
-        },
-        [](const Block&, GradientRows::Buffers&) {});
+  std::vector<GradientBuffers> slots;
+  const auto tile_of = [&](const Block& block) {
+    return Tile{block.first, block.count, 0, layout.row_length};
   };
-  return {executor.slots(), for_each_row};
+  for_each_block(
+      {layout.rows, layout.route.rows, layout.row_length}, executor_for(layout, options.threads),
+      options, slots,
+      [&](const Block& block, GradientBuffers& slot) { rows.begin(tile_of(block), slot.in); },
+      [&](const Block& block, GradientBuffers& slot) {
+        const Tile tile = tile_of(block);
+        rows.read_rows(tile, slot.in);
+        RowsOut out{nullptr, layout.out};
+        if (dx != nullptr) out.data = dx->buffer_for(tile, tile, slot.out, slot.out.rows);
+        rows.find(setting, layout.affine, tile, slot.in, out, columns);
+        if (dx == nullptr) return;
+        dx->put_block(tile, tile, slot.out, slot.out.rows);
+        dx->put_tile(tile, slot.out);
+      },
+      [&](const Block&, GradientBuffers& slot) {
+        if (dx != nullptr) dx->write(slot.out);
+      });
 }
-
-// Rows in blocks of whole ones.
-class GradientBlocks {
- public:
-  GradientBlocks(GradientRows& rows, const GradPlan& plan, const RunOptions& options)
-      : rows_(rows),
-        plan_(plan.rows),
-        options_(options),
-        extent_{plan_.row_length > 0 ? plan_.rows : 0, plan_.route.rows, plan_.row_length},
-        executor_(executor_for(plan.rows, options.threads)) {}
-
-  // dx and columns may be null: they are not wanted.
-  void run(const GradientSetting& setting, RowSink* dx, Pool<ColumnGradients>* columns) {
-    for_each_block(
-        extent_, executor_, options_, slots_,
-        [&](const Block& block, Slot& slot) { rows_.begin(tile_of(block), slot.in); },
-        [&](const Block& block, Slot& slot) {
-          const Tile tile = tile_of(block);
-          rows_.read_rows(tile, slot.in);
-          RowsOut out{nullptr, plan_.out};
-          if (dx != nullptr) out.data = dx->buffer_for(tile, tile, slot.out, slot.out.rows);
-          rows_.find(setting, plan_.affine, tile, slot.in, out, columns);
-          if (dx == nullptr) return;
-          dx->put_block(tile, tile, slot.out, slot.out.rows);
-          dx->put_tile(tile, slot.out);
-        },
-        [&](const Block&, Slot& slot) {
-          if (dx != nullptr) dx->write(slot.out);
-        });
-  }
-
-  // All rows once more, for as long as this object lives.
-  RowReplay again() {
-    const auto for_each_row = [this](const auto& see) {
-      const RunOptions quiet{options_.threads, {}, options_.ranks};
-      for_each_block(
-          extent_, executor_, quiet, slots_, nullptr,
-          [&](const Block& block, Slot& slot) {
-            const Tile tile = tile_of(block);
-            rows_.read_rows(tile, slot.in);
-            const auto number = static_cast<std::size_t>(&slot - slots_.data());
-            for (std::int64_t r = 0; r < tile.rows; ++r) {
-              const GradientPart row = rows_.part(tile, slot.in, r);
-              see(
-                  number, [&](const auto& see_part) { see_part(row); },
-                  GradientRows::saved(slot.in, r));
-            }
-          },
-          [](const Block&, Slot&) {});
-    };
-    return {executor_.slots(), for_each_row};
-  }
-
- private:
-  using Slot = GradientBuffers;
-
-  Tile tile_of(const Block& rows) const { return {rows.first, rows.count, 0, plan_.row_length}; }
-
-  GradientRows& rows_;
-  const Plan& plan_;
-  const RunOptions& options_;
-  const LoopExtent extent_;
-  const Executor executor_;
-  std::vector<Slot> slots_;
-};
 
 // In place of rows that rank 0 reads, and of what it writes.
 void skip(const GradSinks& sinks) {
@@ -233,7 +160,8 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
   const bool wants_parameters = columns.dweight || columns.dbias;
   const bool wants_columns = wants_parameters && !shares;
   // gathered: null where weights are shared.
-  const auto find_parameters = [&](ColumnGradients* gathered, RowReplay again) {
+  const auto find_parameters = [&](ColumnGradients* gathered) {
+    RowReplay again = rows.again(layout, options);
     if (options.ranks->count() > 1) {
       again.all_reduce = [&](const auto&... parts) { all_reduce(*options.ranks, parts...); };
       again.distributes_columns = layout.route.in_parts && gathered != nullptr;
@@ -252,20 +180,18 @@ ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
     const Block own = share_of(parts_of(layout), *options.ranks);
     if (wants_columns) gathered = std::make_unique<ColumnGradients>(own.count, own.first);
     long_gradients(rows, plan, setting, dx, gathered.get(), options);
-    if (wants_parameters) {
-      found = find_parameters(gathered.get(), long_row_replay(rows, plan, options));
-    }
+    if (wants_parameters) found = find_parameters(gathered.get());
     // The columns of ranks follow each other.
     for (std::vector<double>* const numbers : {&found.dweight, &found.dbias}) {
       if (gathered && !uniform) gather(*options.ranks, *numbers);
     }
   } else {
     Pool<ColumnGradients> gathered;
-    GradientBlocks blocks(rows, plan, options);
-    if (dx != nullptr || wants_columns)
-      blocks.run(setting, dx, wants_columns ? &gathered : nullptr);
+    if (dx != nullptr || wants_columns) {
+      gradients_of_blocks(rows, plan, setting, dx, wants_columns ? &gathered : nullptr, options);
+    }
     const auto all = wants_columns ? merged(gathered, layout.row_length) : nullptr;
-    if (wants_parameters) found = find_parameters(all.get(), blocks.again());
+    if (wants_parameters) found = find_parameters(all.get());
   }
   return found;
 }

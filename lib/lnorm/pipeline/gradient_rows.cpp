@@ -1,9 +1,12 @@
 #include "lnorm/pipeline/gradient_rows.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
 
@@ -82,7 +85,7 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
   if (!rstd_) return;
   const Tile numbers = numbers_of(tile);
   buffer.saved.assign(static_cast<std::size_t>(tile.rows), {});
-  const auto take = [&](const Saved& source, TileBuffer& bytes, Number SavedStatistics::*number) {
+  const auto take = [&](const Saved& source, TileBuffer& bytes, auto number) {
     if (!source.rows) {
       for (SavedStatistics& saved : buffer.saved) saved.*number = source.number;
       return;
@@ -95,14 +98,13 @@ void GradientRows::read_saved(const Tile& tile, Buffers& buffer) const {
     });
   };
   if (mean_) take(*mean_, buffer.mean, &SavedStatistics::mean);
-  take(*rstd_, buffer.rstd, &SavedStatistics::rstd);
-  if (!are_constants_) return;
+  if (!are_constants_) return take(*rstd_, buffer.rstd, &SavedStatistics::rstd);
+  take(*rstd_, buffer.rstd, &SavedStatistics::variance);
   for (std::int64_t r = 0; r < tile.rows; ++r) {
-    SavedStatistics& saved = buffer.saved[static_cast<std::size_t>(r)];
-    saved.is_constant = true;
-    if (!(saved.rstd.high < 0)) continue;
+    const double variance = saved(buffer, r)->variance->high;
+    if (!(variance < 0)) continue;
     const std::string row = rstd_->rows ? concat(" for row ", tile.first_row + r) : std::string();
-    throw Error(concat(printable(spread_name_), ": is ", saved.rstd.high, row,
+    throw Error(concat(printable(spread_name_), ": is ", variance, row,
                        ", expected a variance, 0 or more"));
   }
 }
@@ -121,9 +123,49 @@ void GradientRows::find(const GradientSetting& setting, const AffineLayout& layo
   columns->give(std::move(gathered));
 }
 
-void GradientRows::line_up(const ForEachTile& for_each_tile) {
-  x_.line_up(for_each_tile);
-  dy_.line_up(for_each_tile);
+RowReplay GradientRows::again(const Plan& plan, const RunOptions& options) {
+  const bool in_parts = plan.route.in_parts;
+  const LoopExtent extent{plan.rows, in_parts ? 1 : plan.route.rows};
+  const auto own_rows = [extent, &options] {
+    return block_range_of(extent.blocks(), *options.ranks).size();
+  };
+  const Executor executor =
+      in_parts ? Executor(options.threads, own_rows()) : executor_for(plan, options.threads);
+  const auto see_in_parts = [this, &plan](const Block& row, std::size_t slot, Buffers& buffer,
+                                          const auto& see) {
+    static constexpr std::int64_t kPart = 65536;  // elements
+    read_saved({row.first, 1, 0, 0}, buffer);
+    const auto read_row = [&](const auto& see_part) {
+      Buffers part_buffer;  // whoever sees a part may read the row once more
+      Tile tile{row.first, 1, 0, 0};
+      for (; tile.first < plan.row_length; tile.first += tile.count) {
+        tile.count = std::min(kPart, plan.row_length - tile.first);
+        read(tile, part_buffer);
+        see_part(part(tile, part_buffer, 0));
+      }
+    };
+    see(slot, read_row, saved(buffer, 0));
+  };
+  const auto for_each_row = [=, this, &plan, &options](const auto& see) {
+    if (in_parts && own_rows() == 0) return;
+    // One by one, rows in parts that lie among each other would be read an element at a time.
+    if (in_parts && plan.route.rows > 1 && !plan.in_view.is_contiguous()) {
+      x_.line_up(for_each_tile(options.threads));
+      dy_.line_up(for_each_tile(options.threads));
+    }
+    std::vector<Buffers> slots(executor.slots());
+    for_each_block(
+        extent, executor, {options.threads, {}, options.ranks}, slots, nullptr,
+        [&](const Block& block, Buffers& buffer) {
+          const auto slot = static_cast<std::size_t>(&buffer - slots.data());
+          if (in_parts) return see_in_parts(block, slot, buffer, see);
+          const Tile tile{block.first, block.count, 0, plan.row_length};
+          read_rows(tile, buffer);
+          replay(slot, x(tile, buffer), dy(tile, buffer), saved(buffer, 0), see);
+        },
+        [](const Block&, Buffers&) {});
+  };
+  return {executor.slots(), for_each_row};
 }
 
 void GradientRows::finish() {

@@ -9,7 +9,9 @@
 #include "lnorm/core/pool.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/backward.hpp"
+#include "lnorm/kernel/parameter_gradients.hpp"
 #include "lnorm/layout/row_source.hpp"
+#include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/grad_plan.hpp"
 #include "lnorm/pipeline/ranks.hpp"
 
@@ -71,8 +73,10 @@ class GradientRows {
   void find(const GradientSetting& setting, const AffineLayout& layout, const Tile& tile,
             const Buffers& buffer, const RowsOut& dx, Pool<ColumnGradients>* columns) const;
 
-  // These do what RowSource's do.
-  void line_up(const ForEachTile& for_each_tile);
+  // Reads the rows of this rank once more, for as long as all of these live: several blocks at once, or rows in parts.
+  RowReplay again(const Plan& plan, const RunOptions& options);
+
+  // As RowSource's.
   void finish();
 
  private:

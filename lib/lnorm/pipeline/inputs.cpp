@@ -224,7 +224,7 @@ class Maker {
     const int precision = float_format(options_.dtype).precision;
     // In a row of two elements xhat hardly depends on x, so that a larger weight cancels as well.
     const bool is_narrow = precision <= 11;
-    const bool of_two = is_narrow && plan_.row_length == 2 && !plan_.formula.rms;
+    const bool of_two = is_narrow && plan_.row_length == 2 && plan_.formula.has_mean();
     const double large = std::ldexp(0.75, of_two ? 16 : is_narrow ? 7 : precision * 2 / 3 - 1);
     const auto x = encoded(rows, options_.dtype);
     const AffineLayout& layout = plan_.affine;
@@ -412,7 +412,7 @@ MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
   if (maker.plan().row_length == 2) {
     made.same = {{"weight-reversed", "weight-shifted"}, {"bias-reversed", "bias-shifted"}};
   }
-  if (maker.plan().formula.rms) made.same.push_back({"no-mean-terms", "no-variance-term"});
+  if (!maker.plan().formula.has_mean()) made.same.push_back({"no-mean-terms", "no-variance-term"});
   const MutantReport report = report_on(made.cases, maker.plan(), options, true);
   made.alive = survivors_of(report);
   for (const Mutant& mutant : report.mutants()) {

@@ -397,8 +397,11 @@ GivenStatistics given_statistics(const AffineTerm& mean, const AffineTerm& sprea
     throw Error(concat(printable(spread_info.name), ": ", place, "is ", numbers[i],
                        ", expected a variance, 0 or more"));
   }
-  return {mean.laid_out(plan.statistics).numbers(), spread.laid_out(plan.statistics).numbers(),
-          is_rstd, plan.statistics};
+  GivenStatistics given;
+  given.mean = mean.laid_out(plan.statistics).numbers();
+  given.layout = plan.statistics;
+  (is_rstd ? given.rstd : given.variance) = spread.laid_out(plan.statistics).numbers();
+  return given;
 }
 
 IoPath make_c_order_plan(const TensorInfo& x) {

@@ -9,7 +9,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/kernel/affine.hpp"
-#include "lnorm/kernel/given_statistics.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/layout/row_view.hpp"
 #include "lnorm/layout/tiles.hpp"
 

@@ -139,6 +139,15 @@ void run_share(TensorSource& given, const Plan& plan, const Transform& transform
 
 }  // namespace
 
+Transform normalization(const Backend& backend, const GivenStatistics* given, const Affine& affine,
+                        const Formula& formula) {
+  return [&backend, given, &affine, &formula](const RowsIn& x, const RowsOut& y,
+                                              const MeanAndRstd& computed) {
+    if (given != nullptr) return normalize_by(backend, *given, x, y, affine, formula);
+    backend.layer_norm(x, y, affine, formula, computed);
+  };
+}
+
 Executor executor_for(const Plan& plan, int threads, const TensorSink* sink) {
   const Route& route = plan.route;
   std::int64_t bytes = route.bytes;

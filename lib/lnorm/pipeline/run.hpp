@@ -19,6 +19,10 @@ namespace lnorm {
 using Transform =
     std::function<void(const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics)>;
 
+// Layer normalization, by statistics that are given, or if that is null by the rows' own. What it refers to must outlive it.
+Transform normalization(const Backend& backend, const GivenStatistics* given, const Affine& affine,
+                        const Formula& formula);
+
 // What an observer wants to remember of a block.
 using BlockFindings = std::any;
 

@@ -98,9 +98,8 @@ Shape index_of(const Check& check, const WorstRatio& worst) {
 }
 
 std::string verdict_sentence(const Check& check) {
-  const std::string norm =
-      concat(check.part, check.part.empty() ? "" : " of ",
-             check.formula.rms ? "RMS norm of " : "layer norm of ", printable(check.x.name));
+  const std::string norm = concat(check.part, check.part.empty() ? "" : " of ",
+                                  check.formula.norm().name, " of ", printable(check.x.name));
   switch (check.verdict) {
     case Verdict::correctly_rounded:
       return concat("correctly rounded, every element is that of ", norm);

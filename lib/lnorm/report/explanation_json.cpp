@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "lnorm/report/json_value.hpp"
@@ -29,7 +31,7 @@ Json element_json(const Explanation& e, const ExplainedElement& element) {
   Json result{{"element", element.number},
               {"index", index_of(element.number, extents(e.x.shape, e.axes))},
               {"x", json_value(element.x, e.row.dtype)}};
-  if (!e.options.formula.rms) result["deviation"] = json_value(element.deviation);
+  if (e.options.formula.has_mean()) result["deviation"] = json_value(element.deviation);
   result["square"] = json_value(element.square);
   result["xhat"] = json_value(element.xhat);
   if (e.weight) result["weight"] = json_value(element.weight.high);
@@ -68,13 +70,15 @@ Json row_json(const Explanation& e) {
               {"input", moments_json(row.input)}};
   if (row.given) {
     result["given"] = {{"mean", json_value(row.given->mean)},
-                       {row.given->is_rstd ? "rstd" : "variance", json_value(row.given->spread)}};
+                       {row.given->rstd ? "rstd" : "variance",
+                        json_value(row.given->rstd.value_or(row.variance))}};
   }
   result["squares"] = json_value(row.squares);
-  result[e.options.formula.rms ? "mean_of_squares" : "variance"] = {
-      {"biased", json_value(row.biased)},
-      {"unbiased", json_value(row.unbiased)},
-      {"used", json_value(row.variance)}};
+  std::string variance(e.options.formula.norm().variance);
+  std::replace(variance.begin(), variance.end(), ' ', '_');
+  result[variance] = {{"biased", json_value(row.biased)},
+                      {"unbiased", json_value(row.unbiased)},
+                      {"used", json_value(row.variance)}};
   result["divisor"] = {{"eps_on_variance", json_value(row.divisor_on_variance)},
                        {"eps_on_std", json_value(row.divisor_on_std)},
                        {"without_eps", json_value(row.divisor_without_eps)}};

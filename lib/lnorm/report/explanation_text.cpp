@@ -31,11 +31,12 @@ class ExplanationText {
       : e_(explanation),
         row_(explanation.row),
         formula_(explanation.options.formula),
+        norm_(formula_.norm()),
         digits_(digits),
         text_(std::move(text)),
         style_(text_.style()),
-        deviation_squared_(concat(formula_.rms ? "x" : "(x - mean)", style_.utf8 ? "²" : "^2")),
-        var_(formula_.rms ? "ms" : "var") {}
+        deviation_squared_(concat(norm_.deviation, style_.utf8 ? "²" : "^2")),
+        var_(norm_.letter) {}
 
   void write() {
     write_head();
@@ -44,7 +45,7 @@ class ExplanationText {
     if (!row_.given && row_.input.non_finite > 0) {
       write_non_finite();
     } else {
-      if (!formula_.rms) write_mean();
+      if (norm_.has_mean) write_mean();
       row_.given ? write_given_spread() : write_variance();
       write_xhat();
       write_y();
@@ -55,8 +56,7 @@ class ExplanationText {
 
  private:
   void write_head() {
-    text_.folded(tensor_text(e_.x), ", ", formula_.rms ? "RMS-" : "",
-                 normalized_text(e_.x, e_.axes));
+    text_.folded(tensor_text(e_.x), ", ", norm_.prefix, normalized_text(e_.x, e_.axes));
     text_.folded(row_text());
     if (!e_.residual) return;
     text_.folded("x is the input and the residual together",
@@ -105,13 +105,13 @@ class ExplanationText {
   }
 
   void write_given_spread() {
-    if (row_.given->is_rstd) {
+    if (row_.given->rstd) {
       step("rstd, which is given: 1 / s");
-      calculate(concat("rstd = ", number(row_.given->spread)));
+      calculate(concat("rstd = ", number(*row_.given->rstd)));
       return;
     }
-    step(formula_.rms ? "The mean of squares" : "The variance", true);
-    choose({{"given", concat(var_, " = ", number(row_.given->spread)), true},
+    step(concat("The ", norm_.variance), true);
+    choose({{"given", concat(var_, " = ", number(row_.variance)), true},
             {"biased", concat(var_, " = ", number_or_none(row_.biased)), false},
             {"unbiased", concat(var_, " = ", number_or_none(row_.unbiased)), false}});
     write_divisor();
@@ -119,8 +119,8 @@ class ExplanationText {
 
   void write_variance() {
     const std::string squares = concat("sum(", deviation_squared_, ")");
-    step(formula_.rms ? "The mean of squares, in place of mean and variance"
-                      : "The variance: the mean of their squares",
+    step(concat("The ", norm_.variance,
+                norm_.has_mean ? ": the mean of their squares" : ", in place of mean and variance"),
          true);
     calculate(concat(squares, row_.length > 1 ? " = " + sum_of(&ExplanationText::square_text) : "",
                      " = ", number(row_.squares)));
@@ -160,14 +160,12 @@ class ExplanationText {
     const bool is_lost =
         std::isinf(row_.variance) || (row_.variance == 0 && row_.divisor_without_eps > 0);
     if (is_lost) {
-      say(concat("The ", formula_.rms ? "mean of squares" : "variance",
-                 row_.variance == 0 ? " is too small" : " is too large",
+      say(concat("The ", norm_.variance, row_.variance == 0 ? " is too small" : " is too large",
                  " for float64; s is computed from the exact one."));
     }
     if (std::isnan(row_.divisor_without_eps)) return;
-    const std::string same = row_.given     ? "the variance is 0"
-                             : formula_.rms ? "all elements are 0"
-                                            : "all elements are the same";
+    const std::string same =
+        row_.given ? "the variance is 0" : concat("all elements are ", norm_.constant);
     if (row_.divisor_without_eps > 0) {
       if (formula_.eps > 0) say(concat("eps keeps s above 0 where ", same, "."));
     } else {
@@ -188,13 +186,13 @@ class ExplanationText {
   }
 
   void write_xhat() {
-    const bool is_product = row_.given && row_.given->is_rstd;
-    step(concat("xhat: ", formula_.rms ? "x" : "the deviations",
+    const bool is_product = row_.given && row_.given->rstd;
+    step(concat("xhat: ", norm_.has_mean ? "the deviations" : "x",
                 is_product ? ", times rstd" : ", divided by s"));
-    const double s = is_product                      ? row_.given->spread
+    const double s = is_product                      ? *row_.given->rstd
                      : formula_.eps_on == EpsOn::std ? row_.divisor_on_std
                                                      : row_.divisor_on_variance;
-    const std::string dividend = formula_.rms ? of("x") : concat("(", of("x"), " - mean)");
+    const std::string dividend = norm_.has_mean ? concat("(", of("x"), " - mean)") : of("x");
     calculate(concat(of("xhat"), " = ", dividend,
                      is_product ? " * rstd = " : " / s = ", number(first().deviation),
                      is_product ? " * " : " / ", number(s), " = ", number(first().xhat)));
@@ -202,7 +200,7 @@ class ExplanationText {
     const bool is_rounded = e_.options.rounding.xhat;
     say(concat(
         is_rounded ? concat("It is rounded to ", name(e_.out), " here. Before that the") : "The",
-        formula_.rms ? "" : " sum of xhat is 0, and the", " mean of its squares is ",
+        norm_.has_mean ? " sum of xhat is 0, and the" : "", " mean of its squares is ",
         near_one(row_.mean_square), why_not_one()));
   }
 
@@ -269,7 +267,7 @@ class ExplanationText {
       add(name, significant_text(value, digits_));
     };
     has_fractions() ? add_number("x", element.x.high) : add("x", x_text(element));
-    if (!formula_.rms) add_number("x - mean", element.deviation);
+    if (norm_.has_mean) add_number("x - mean", element.deviation);
     add_number(deviation_squared_, element.square);
     add_number("xhat", element.xhat);
     if (e_.weight) {
@@ -402,6 +400,7 @@ class ExplanationText {
   const Explanation& e_;
   const ExplainedRow& row_;
   const Formula& formula_;
+  const Norm& norm_;
   int digits_;
   TextWriter text_;
   const Style& style_;

@@ -81,7 +81,7 @@ inline Json normalization_json(std::string_view command, const TensorInfo& x, DT
               {"output_dtype", name(out)},
               {"axes", file_axes(x, axes)},
               {"eps", formula.eps},
-              {"eps_on", formula.eps_on == EpsOn::std ? "std" : "variance"},
+              {"eps_on", formula.eps_place().name},
               {"ddof", formula.ddof},
               {"rms", formula.rms}};
   if (x.split) result["groups"] = x.shape[*x.split];

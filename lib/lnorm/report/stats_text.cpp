@@ -217,18 +217,17 @@ class StatsText {
  private:
   void write_head() {
     const Formula& formula = stats_.formula;
-    text_.folded(tensor_text(stats_.x), ", ", formula.rms ? "RMS-" : "",
-                 normalized_text(stats_.x, stats_.axes));
+    const Norm& norm = formula.norm();
+    text_.folded(tensor_text(stats_.x), ", ", norm.prefix, normalized_text(stats_.x, stats_.axes));
     text_.folded(numbering_text());
     const std::string eps = concat("eps ", value_text(formula.eps), " on the ",
-                                   formula.eps_on == EpsOn::std ? "root of the " : "",
-                                   formula.rms ? "mean of squares" : "variance", ", ");
+                                   formula.eps_place().root_of, norm.variance, ", ");
     const bool has_rstd = stats_.given == Stats::Given::rstd;
     const std::string given = stats_.given == Stats::Given::nothing
                                   ? ""
-                                  : concat("outputs by the ", formula.rms ? "" : "mean and ",
+                                  : concat("outputs by the ", norm.has_mean ? "mean and " : "",
                                            has_rstd ? "rstd" : "variance", " that ",
-                                           formula.rms ? "is" : "are", " given, ");
+                                           norm.has_mean ? "are" : "is", " given, ");
     text_.folded(given, has_rstd ? "" : eps, variances_text(formula.ddof), affine_text());
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");

@@ -1,11 +1,13 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/kernel/dyadic.hpp"
 #include "lnorm/kernel/exact_sums.hpp"
 #include "lnorm/kernel/rounding.hpp"
 #include "support/catch.hpp"
@@ -84,6 +86,33 @@ TEST_CASE("exact sums take large and small elements without rounding", "[kernel]
     REQUIRE(sums.finite);
     REQUIRE(in_units(sums.sum, 1074) == sum);
     REQUIRE(in_units(sums.squares, 2148) == squares);
+  }
+}
+
+TEST_CASE("the sign of a sum of two roots is exact", "[kernel]") {
+  using lnorm::Dyadic;
+  std::mt19937_64 random(5);
+  const auto integer = [&](std::uint64_t values) {
+    return static_cast<std::int64_t>(random() % values);
+  };
+  for (int i = 0; i < support::share(20000); ++i) {
+    const std::int64_t p = integer(13) - 6;
+    const std::int64_t q = integer(13) - 6;
+    const std::int64_t a = integer(10);
+    const std::int64_t b = integer(10);
+    const std::int64_t squares = p * std::abs(p) * a + q * std::abs(q) * b;
+    const int expected = (squares > 0) - (squares < 0);
+    CAPTURE(p, a, q, b);
+    REQUIRE(lnorm::sign_of(Dyadic(p), Dyadic(a), Dyadic(q), Dyadic(b)) == expected);
+    // Of many digits, and with the least one more: the leading bits do not tell.
+    const Dyadic large(lnorm::Integer(lnorm::Integer(1) << 300) + 1, -7);
+    const Dyadic least(lnorm::Integer(1), -7);
+    REQUIRE(lnorm::sign_of(Dyadic(p) * large, Dyadic(a), Dyadic(q), Dyadic(b) * square(large)) ==
+            expected);
+    if (p > 0 && q < 0 && a > 0 && squares == 0) {
+      REQUIRE(lnorm::sign_of(Dyadic(p) * (large + least), Dyadic(a), Dyadic(q),
+                             Dyadic(b) * square(large)) == 1);
+    }
   }
 }
 

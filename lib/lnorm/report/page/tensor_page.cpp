@@ -16,14 +16,14 @@ namespace {
 std::string formula_text(const Stats& stats) {
   const Formula& formula = stats.formula;
   const std::string eps = value_text(formula.eps);
-  const std::string spread = formula.rms ? "mean(x^2)" : "var";
-  std::string text = formula.rms ? "y = x / " : "y = (x - mean) / ";
+  const std::string_view variance = formula.norm().definition;
+  std::string text = concat("y = ", formula.norm().deviation);
   if (stats.given == Stats::Given::rstd) {
-    text = formula.rms ? "y = x * rstd" : "y = (x - mean) * rstd";
+    text += " * rstd";
   } else if (formula.eps_on == EpsOn::std) {
-    text += concat("(sqrt(", spread, ") + ", eps, ")");
+    text += concat(" / (sqrt(", variance, ") + ", eps, ")");
   } else {
-    text += concat("sqrt(", spread, " + ", eps, ")");
+    text += concat(" / sqrt(", variance, " + ", eps, ")");
   }
   if (stats.weight) text += stats.zero_centered_weight ? " * (1 + weight)" : " * weight";
   if (stats.bias) text += " + bias";
@@ -37,15 +37,14 @@ Facts facts_of(const Stats& stats) {
   const std::string count = stats.slice
                                 ? concat(rows_text(*stats.slice), ", of ", length, " each")
                                 : concat(counted(element_count(rows), "row"), " of ", length);
-  Facts facts{
-      {"Input", stats.x.name},
-      {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
-      {"Shape", to_string(file_shape(stats.x))},
-      {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
-      {"Variance", concat(formula.rms ? "sum of squares / " : "sum of squared deviations / ",
-                          formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
-      {"eps", concat(value_text(formula.eps), ", on the ",
-                     formula.eps_on == EpsOn::std ? "root of the variance" : "variance")}};
+  Facts facts{{"Input", stats.x.name},
+              {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
+              {"Shape", to_string(file_shape(stats.x))},
+              {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
+              {"Variance", concat(formula.norm().squares, " / ",
+                                  formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
+              {"eps", concat(value_text(formula.eps), ", on the ", formula.eps_place().root_of,
+                             "variance")}};
   if (stats.given == Stats::Given::rstd) facts.back() = {"Given", "mean and rstd"};
   if (stats.given == Stats::Given::variance) facts.emplace_back("Given", "mean and variance");
   const auto found = [&](const char* what, const NonFinite& non_finite) {
