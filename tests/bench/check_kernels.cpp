@@ -146,8 +146,7 @@ int judge_wrong(const std::string& only) {
         std::vector<std::string> ids{id};
         if (id.find("-P") != id.npos) {
           ids.clear();
-          for (const lnorm::NamedKernel& one :
-               lnorm::named_kernels(lnorm::Quantity::y, {n}, {})) {
+          for (const lnorm::NamedKernel& one : lnorm::named_kernels(lnorm::Quantity::y, {n}, {})) {
             if (one.row == row) ids.push_back(one.id);
           }
         }

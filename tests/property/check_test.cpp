@@ -96,8 +96,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
   std::set<std::string> seen;
   for (const std::int64_t n : kLengths) {
     if (!support::takes(n == kLengths[0] ? 0 : 1)) continue;
-    for (const lnorm::NamedKernel& kernel :
-         lnorm::named_kernels(lnorm::Quantity::y, {n}, {})) {
+    for (const lnorm::NamedKernel& kernel : lnorm::named_kernels(lnorm::Quantity::y, {n}, {})) {
       const std::string& id = kernel.id;
       if (others.contains(id) || !seen.insert(lnorm::concat(id, " of ", n)).second) continue;
       if (!support::takes(static_cast<int>(seen.size()))) continue;

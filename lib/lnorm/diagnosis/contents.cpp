@@ -104,9 +104,9 @@ struct Magnitude {
   double (*of)(double x, double y);
 };
 constexpr Magnitude kQuantities[] = {{"x", [](double x, double) { return x; }},
-                                    {"y", [](double, double y) { return y; }},
-                                    {"|x|", [](double x, double) { return std::fabs(x); }},
-                                    {"|y|", [](double, double y) { return std::fabs(y); }}};
+                                     {"y", [](double, double y) { return y; }},
+                                     {"|x|", [](double x, double) { return std::fabs(x); }},
+                                     {"|y|", [](double, double y) { return std::fabs(y); }}};
 constexpr std::size_t kFewestOfThreshold = 8;  // elements on either side, and columns
 
 struct Span {

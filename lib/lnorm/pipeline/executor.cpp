@@ -111,6 +111,7 @@ void Executor::run(std::int64_t blocks, const Stage& begin, const Stage& do_work
                                            tbb::filter_mode::parallel, work_on) &
                                        tbb::make_filter<std::int64_t, void>(in_order, end_of));
   });
+  check_interruption();  // others may have done all of the work
 }
 
 InParallel in_parallel(int threads) {
