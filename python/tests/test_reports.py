@@ -59,6 +59,9 @@ class Names(unittest.TestCase):
 
 
 class Interruption(unittest.TestCase):
+    def setUp(self):  # a job in the background of a shell begins with SIGINT ignored
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
     def test_ctrl_c_ends_work_that_takes_a_minute(self):
         x = np.random.default_rng(1).standard_normal((20000, 1000))
         for work in [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000))]:

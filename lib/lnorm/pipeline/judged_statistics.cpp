@@ -62,8 +62,8 @@ constexpr SavedCause kSavedCauses[] = {
 
 }  // namespace
 
-StatisticObserver::StatisticObserver(Quantity of, const JudgeSetting& setting,
-                                     TensorSource& actual, ChooseKernel choose, int threads)
+StatisticObserver::StatisticObserver(Quantity of, const JudgeSetting& setting, TensorSource& actual,
+                                     ChooseKernel choose, int threads)
     : of_(of),
       setting_(setting),
       actual_(actual.info()),
