@@ -441,6 +441,7 @@ class GradientChecker {
   static std::vector<double> numbers_at(const std::vector<std::size_t>& places,
                                         const std::vector<double>& numbers) {
     std::vector<double> some;
+    some.reserve(places.size());
     for (const std::size_t i : places) some.push_back(numbers[i]);
     return some;
   }
