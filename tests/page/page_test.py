@@ -717,7 +717,7 @@ if __name__ == '__main__':
         take_picture(os.path.abspath(sys.argv[4]))
     elif len(sys.argv) > 3:
         unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
-    else:  # by two browsers, for each draws on one processor
+    else:  # two browsers at once: each draws on one processor
         names = ['PageTest.' + name for name in unittest.defaultTestLoader.getTestCaseNames(PageTest)]
         halves = [subprocess.Popen([sys.executable, __file__, LNORM, path(str(half)), *names[half::2]]) for half in (0, 1)]
         sys.exit(max([half.wait() for half in halves]))

@@ -35,8 +35,8 @@ Character first_character(std::string_view text) {
   return {static_cast<std::size_t>(length), point};
 }
 
-// Those of C1, which terminals take as commands, and what is no character, and may not be in XML and HTML.
-bool is_control_or_none(unsigned point) {
+// C1 controls, which terminals take as commands, and noncharacters.
+bool needs_escape(unsigned point) {
   return (point >= 0x7f && point < 0xa0) || (point >= 0xfdd0 && point < 0xfdf0) ||
          (point & 0xfffe) == 0xfffe;
 }
@@ -71,7 +71,7 @@ std::string printable(std::string_view text) {
       out += "\\\\";
     } else if (length == 0 || byte < 0x20 || byte == 0x7f) {
       out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    } else if (is_control_or_none(point)) {
+    } else if (needs_escape(point)) {
       out += point > 0xffff ? "\\U" : "\\u";
       for (int shift = point > 0xffff ? 28 : 12; shift >= 0; shift -= 4)
         out += kHex[point >> shift & 15];

@@ -21,7 +21,7 @@ std::string concat(const Parts&... parts) {
 bool is_utf8(std::string_view text) noexcept;
 
 // Text that came from outside, safe to print on one line: controls as \n, \t, \x1b or \u0085, bytes that are not UTF-8 as \xff,
-// what is no character, and so not in XML or HTML, as \ufffe, and a backslash as two. No two texts are printed alike.
+// noncharacters, which XML and HTML do not allow, as \ufffe, and a backslash as two. No two texts are printed alike.
 std::string printable(std::string_view text);
 
 // How many characters text in UTF-8 has, each of which begins with such a byte.

@@ -99,14 +99,14 @@ std::string fit_text(const AffectedRow& affected) {
 }
 
 // A threshold of it may decide which elements are off.
-struct Magnitude {
+struct Measure {
   std::string_view words;
   double (*of)(double x, double y);
 };
-constexpr Magnitude kQuantities[] = {{"x", [](double x, double) { return x; }},
-                                     {"y", [](double, double y) { return y; }},
-                                     {"|x|", [](double x, double) { return std::fabs(x); }},
-                                     {"|y|", [](double, double y) { return std::fabs(y); }}};
+constexpr Measure kMeasures[] = {{"x", [](double x, double) { return x; }},
+                                 {"y", [](double, double y) { return y; }},
+                                 {"|x|", [](double x, double) { return std::fabs(x); }},
+                                 {"|y|", [](double, double y) { return std::fabs(y); }}};
 constexpr std::size_t kFewestOfThreshold = 8;  // elements on either side, and columns
 
 struct Span {
@@ -137,8 +137,8 @@ std::string shortest_between(double low, double high) {
 // Returns "elements with |y| above 3: ..." if exactly these elements are off; empty if no threshold divides them so.
 std::string threshold_text(const Sample& sample) {
   const Variant exact = asked_for(*sample.setting);
-  Span off[std::size(kQuantities)];
-  Span right[std::size(kQuantities)];
+  Span off[std::size(kMeasures)];
+  Span right[std::size(kMeasures)];
   std::set<std::size_t> columns;
   VariantRow row;
   for (const SampleRow& sampled : sample.rows) {
@@ -147,18 +147,18 @@ std::string threshold_text(const Sample& sample) {
       if (!sampled.is_kept(i)) continue;
       const bool is_off = !(std::fabs(sampled.actual[i] - row.y[i]) <= row.bound[i]);
       if (is_off && columns.size() < kFewestOfThreshold) columns.insert(i);
-      for (std::size_t q = 0; q < std::size(kQuantities); ++q) {
-        (is_off ? off : right)[q].take(kQuantities[q].of(sampled.x[i], row.y[i]));
+      for (std::size_t q = 0; q < std::size(kMeasures); ++q) {
+        (is_off ? off : right)[q].take(kMeasures[q].of(sampled.x[i], row.y[i]));
       }
     }
   }
   if (std::min({off[0].count, right[0].count, columns.size()}) < kFewestOfThreshold) return "";
-  for (std::size_t q = 0; q < std::size(kQuantities); ++q) {
+  for (std::size_t q = 0; q < std::size(kMeasures); ++q) {
     const bool is_above = right[q].most < off[q].least;
     if (!is_above && !(off[q].most < right[q].least)) continue;
     const std::string bound = is_above ? shortest_between(right[q].most, off[q].least)
                                        : shortest_between(off[q].most, right[q].least);
-    return concat("elements with ", kQuantities[q].words, is_above ? " above " : " up to ", bound,
+    return concat("elements with ", kMeasures[q].words, is_above ? " above " : " up to ", bound,
                   ": all ", off[q].count, " of them, and none of the ", right[q].count,
                   " others of the rows that were looked at");
   }

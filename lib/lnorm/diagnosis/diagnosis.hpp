@@ -70,7 +70,7 @@ struct Diagnosis {
 // So many are kept: those that explain all elements, and the best of the others.
 inline constexpr std::size_t kMaxExplanations = 5;
 
-// A formula that was held against the output. kernels: rows of the table, or numbers that the output tells, which have no row.
+// A formula that was compared with the output. kernels: rows of the table, or numbers that the output tells, which have no row.
 struct Proof {
   std::vector<const NamedKernel*> kernels;
   Variant variant;
@@ -80,7 +80,7 @@ struct Proof {
   std::vector<RowBounds> rows = {};  // of gradients, which are held
 };
 
-// Of how many parts a formula is made; a number that is free is a further one.
+// How many parts a formula has. A number that the output tells counts twice.
 std::size_t parts_of(const std::vector<const NamedKernel*>& kernels);
 
 // What rows of the table say together, and how they fit.

@@ -9,8 +9,8 @@
 // Which wrong backward pass gives the gradients, if any does.
 namespace lnorm {
 
-// What there is of a gradient: numbers of rows, or of some parameters and of all others; and what variants make of them, of so many at
-// once at most.
+// The numbers of a gradient that are looked at, in parts: rows of dx; or of dweight or dbias some parameters, then all others. evaluate
+// gives what variants make of a part, at_once of them at most.
 struct GradientSample {
   std::vector<std::vector<double>> actual;
   std::function<std::vector<RowBounds>(std::span<const Variant> variants, std::size_t row)>

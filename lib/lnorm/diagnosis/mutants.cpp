@@ -38,7 +38,7 @@ std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
   const KernelContext& any = contexts.front();
   std::vector<MutantFormulas> result;
   for (const NamedKernel& kernel : named_kernels(any.of, any.setting.normalized_shape, choose)) {
-    check_interruption();  // of long rows each has weights of its own
+    check_interruption();  // many kernels copy weight and bias, which takes long for long rows
     if (result.empty() || result.back().id != kernel.id) {
       result.push_back({kernel.id, kernel.words, kernel.options});
     }

@@ -28,8 +28,8 @@ struct MutantFormulas {
   std::string id;
   std::string words;
   std::string options;  // of lnorm that give the same; empty if there are none
-  std::vector<ChangedFormulas> variants =
-      {};  // several where it goes either way; empty: equivalent
+  // Several where it goes either way; empty: equivalent.
+  std::vector<ChangedFormulas> variants = {};
 };
 
 // The rows of the table that are chosen, in its order: by formula and options, never by values. contexts: one a quantity, of one pass.

@@ -19,7 +19,7 @@ struct RunOptions {
   Ranks* ranks = &sole_rank();
 };
 
-// The threads of a loop: as many as have work, as can be created, and as memory allows.
+// The threads of a loop: as many as have work, and as memory allows. Where some cannot be created the others do the work.
 class Executor {
  public:
   // block_bytes: what a block under way takes, if that is much.
