@@ -94,7 +94,7 @@ build() {  # preset, then options for cmake
 # One build, which compiles the library once, serves all commands but static, sanitize, fuzz and cross.
 configure_release() {  # options for cmake
   cmake --preset release -DBUILD_TESTING=OFF -DLNORM_BENCHMARKS=OFF -DLNORM_MPI=OFF -DLNORM_PYTHON=OFF \
-    -DLNORM_ZSH_COMPLETIONS=zsh/site-functions "$@" >/dev/null
+    -DLNORM_ZSH_COMPLETIONS=zsh/site-functions -DCMAKE_INSTALL_LIBDIR=lib "$@" >/dev/null
 }
 
 build_release() {  # options for cmake
@@ -230,7 +230,8 @@ END
     ;;
   package)
     install "${build_packages[@]}" "${mpi_packages[@]}" "${python_packages[@]}" "${package_packages[@]}"
-    build_python -DLNORM_MPI=ON -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions
+    build_python -DLNORM_MPI=ON -DLNORM_ZSH_COMPLETIONS=zsh/vendor-completions \
+      "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
     rm -f build/*.deb
     (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
     mv build/release/packages/*.deb build/

@@ -309,6 +309,15 @@ ReadOptions InputArguments::reading(std::size_t position) const {
   return reading;
 }
 
+Arguments initial_arguments(Command command) {
+  Arguments arguments;
+  arguments.command = command;
+  arguments.normalization.kernel = backends().front().name;
+  if (command == kSoftmax) arguments.normalization.options.axes = AxisList{{-1}};
+  if (command == kReport) arguments.page.path = "-";
+  return arguments;
+}
+
 std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
                                               const Program& program) {
   std::vector<const char*> words(argv + std::min(argc, 1), argv + argc);
@@ -317,11 +326,7 @@ std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
   }
   CommandLine line;
   if (names_command(words)) line.given.command = find_command(words[0])->command;
-  Arguments& arguments = line.arguments;
-  arguments.command = line.given.command;
-  arguments.normalization.kernel = backends().front().name;
-  if (arguments.command == kSoftmax) arguments.normalization.options.axes = AxisList{{-1}};
-  if (arguments.command == kReport) arguments.page.path = "-";
+  Arguments& arguments = line.arguments = initial_arguments(line.given.command);
   set_up(line, program, generates(words));
   if (generates(words)) return Done{generate(line.app, Words(words).subspan(1))};
   try {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
+#include "lnorm/io/memory_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/top.hpp"
@@ -81,6 +83,9 @@ struct PrintArguments {
   std::string given;       // one of these options; empty if none is
 };
 
+// Where results go that a job keeps in memory, by the paths that stand for them. Nothing: the result is dropped.
+using ResultsInMemory = std::map<std::string, std::optional<Memory>>;
+
 struct OutputArguments {
   std::string path = "-";
   std::optional<Format> format;
@@ -90,6 +95,9 @@ struct OutputArguments {
   std::optional<std::string> name;  // of the tensor, where the format has one
   std::optional<JsonNan> nan;       // python if not given
   PrintArguments print;
+  const ResultsInMemory* in_memory = nullptr;  // of a job
+  std::vector<TensorInfo>* planned =
+      nullptr;  // if given, only what the outputs would get of a tensor is found
 };
 
 // automatic: on a terminal.
@@ -148,6 +156,7 @@ struct Arguments {
   std::optional<std::string> dx;  // where it goes, as the others; one of them at least
   std::optional<std::string> dweight;
   std::optional<std::string> dbias;
+  std::optional<DType> parameter_dtype;  // of dweight and dbias
 
   // explain
   std::optional<Shape> row;  // its index; the first one if not given
@@ -197,6 +206,9 @@ struct Program {
   std::string examples;
 };
 extern const Program kLnorm;
+
+// Those of a command line without options.
+Arguments initial_arguments(Command command);
 
 std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
                                               const Program& program);

@@ -25,6 +25,9 @@ int report(const Arguments& arguments);
 
 // What inputs is asked to make.
 InputsOptions inputs_options(const Arguments& arguments);
+// The manifest of what was made. extension: of the files that tensors are in; empty where they are members of one.
+std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
+                        const std::string& extension);
 
 // A row of the one table of commands.
 struct CommandRow {

@@ -94,6 +94,11 @@ class Loop {
   int run() {
     plan_all();
     is_planned_ = true;
+    if (arguments_.output.planned != nullptr) {
+      if (infos_.size() != 1) throw Error("results are described for one input, found several");
+      *arguments_.output.planned = infos_.front();
+      return 0;
+    }
     check_same(ranks_, selection_.name, identities_, "tensor");
     if (status_ != 0 && tensors_.empty()) return status_;
     if (selection_.several) outputs_.announce(selection_, infos_);
@@ -141,7 +146,7 @@ class Loop {
                                                            arguments_.normalization.options.axes));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
         for (TensorInfo& result : results) result.name = tensor.name;
-        identities_.push_back(concat(tensor.title, ": ", identity(info)));
+        if (ranks_.count() > 1) identities_.push_back(concat(tensor.title, ": ", identity(info)));
         bytes_.push_back(data_bytes(info));
         infos_.push_back(std::move(results));
         fit.push_back(tensor);

@@ -93,7 +93,7 @@ class Gradients {
   std::optional<DType> as() const { return arguments_.input.options.as; }
 
   TensorInfo parameters(const Plan& plan) const {
-    return parameter_gradient(plan, weight_.info(), arguments_.output.dtype);
+    return parameter_gradient(plan, weight_.info(), arguments_.parameter_dtype);
   }
 
   GradPlan check(const TensorInfo& x, const InputName& name) {

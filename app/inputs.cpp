@@ -31,28 +31,6 @@ std::vector<const MadeTensor*> tensors_of(const MadeInputs& made) {
   return tensors;
 }
 
-// extension: of the files that tensors are in; empty where they are members of one.
-std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
-                        const std::string& extension) {
-  Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
-                    .options = normalization_text(options.normalization),
-                    .cases = {},
-                    .equivalent = made.equivalent,
-                    .alive_without_affine = made.alive_without_affine,
-                    .same = made.same};
-  const auto file = [&](const MadeTensor& tensor) { return tensor.info.name + extension; };
-  for (const MadeCase& one : made.cases) {
-    manifest.cases.push_back({.name = one.name,
-                              .x = file(one.x),
-                              .weight = file(one.weight),
-                              .bias = file(one.bias),
-                              .dy = one.dy ? std::optional(file(*one.dy)) : std::nullopt,
-                              .purpose = one.purpose,
-                              .kills = one.kills});
-  }
-  return manifest_json(manifest);
-}
-
 void write_tensors(const std::vector<const MadeTensor*>& tensors, TensorSetSink& set) {
   std::string buffer;
   for (const MadeTensor* const tensor : tensors) {
@@ -102,6 +80,28 @@ void write_file(const MadeInputs& made, const InputsOptions& options, const std:
 }
 
 }  // namespace
+
+std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
+                        const std::string& extension) {
+  Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
+                    .options = normalization_text(options.normalization),
+                    .cases = {},
+                    .alive = made.alive,
+                    .equivalent = made.equivalent,
+                    .alive_without_affine = made.alive_without_affine,
+                    .same = made.same};
+  const auto file = [&](const MadeTensor& tensor) { return tensor.info.name + extension; };
+  for (const MadeCase& one : made.cases) {
+    manifest.cases.push_back({.name = one.name,
+                              .x = file(one.x),
+                              .weight = file(one.weight),
+                              .bias = file(one.bias),
+                              .dy = one.dy ? std::optional(file(*one.dy)) : std::nullopt,
+                              .purpose = one.purpose,
+                              .kills = one.kills});
+  }
+  return manifest_json(manifest);
+}
 
 InputsOptions inputs_options(const Arguments& arguments) {
   return {.shape = arguments.made_shape.value_or(Shape{}),

@@ -560,7 +560,9 @@ constexpr Option kOptions[] = {
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
     Option("--dtype", (kWritingTensors & ~kConvert) | kMutants, kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
-           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           [](Arguments& a, const Value& v) {
+             a.output.dtype = a.parameter_dtype = v.dtype(v.choices);
+           },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
     Option("--name", kWritingTensors, kOutput, "NAME",
            "What .safetensors calls the tensor (default as the input is called)",
@@ -776,8 +778,12 @@ constexpr Option kOptions[] = {
 }  // namespace
 
 bool Option::has_name(std::string_view name) const {
-  const auto all = split(names, ',');
-  return std::find(all.begin(), all.end(), name) != all.end();
+  for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || names[at - 1] == ',') && (end == names.size() || names[end] == ','))
+      return true;
+  }
+  return false;
 }
 
 std::span<const Option> all_options() { return kOptions; }

@@ -52,6 +52,13 @@ std::string hint_for_folder(const std::string& path) {
 OutputFile::OutputFile(const OutputName& name, const OutputArguments& arguments, bool several,
                        Ranks& ranks)
     : place_(name), arguments_(arguments), several_(several), drops_(!ranks.is_first()) {
+  if (arguments.in_memory != nullptr) {
+    const auto found = arguments.in_memory->find(name.path);
+    if (found != arguments.in_memory->end()) {
+      memory_ = &found->second;
+      return;
+    }
+  }
   const std::string title = concat(name.option, ' ', name.path);
   bool to_folder = is_folder(name.path, several);
   broadcast(ranks, to_folder);
@@ -121,6 +128,7 @@ void OutputFile::announce(Format input, const std::vector<TensorInfo>& tensors) 
 }
 
 void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
+  if (memory_ != nullptr) return begin_in_memory(tensor);
   if (!is_nowhere()) begin_sink(input, tensor);
   if (refuses_raw_ && format_row(format_).has_random_access) {
     throw Error(concat(printable(name()), ": ranks write ", format_row(format_).name,
@@ -128,6 +136,21 @@ void OutputFile::begin(const OpenedTensor& input, const TensorInfo& tensor) {
                 concat(place_.option, " FILE"));
   }
   if (is_nowhere() || (drops_ && !sink_->has_random_access())) sink_ = std::make_unique<NoSink>();
+}
+
+void OutputFile::begin_in_memory(const TensorInfo& tensor) {
+  if (several_) throw Error(concat(place_.path, ": is one tensor, found several to write there"));
+  if (!*memory_) {
+    sink_ = std::make_unique<NoSink>();
+    return;
+  }
+  const TensorInfo& place = (*memory_)->info;
+  if (place.shape != tensor.shape || place.dtype != tensor.dtype) {
+    throw Error(concat(place.name, ": is ", lnorm::name(place.dtype), " of shape ",
+                       to_string(place.shape), ", expected ", lnorm::name(tensor.dtype),
+                       " of shape ", to_string(tensor.shape)));
+  }
+  sink_ = std::make_unique<MemorySink>(**memory_);
 }
 
 void OutputFile::begin_sink(const OpenedTensor& input, const TensorInfo& tensor) {

@@ -41,7 +41,9 @@ class OutputFile {
   Format format() const noexcept { return format_; }
 
   // This is the name in messages.
-  std::string name() const { return folder_ ? folder_->name() : file_->name(); }
+  std::string name() const {
+    return folder_ ? folder_->name() : file_ ? file_->name() : place_.path;
+  }
   // Where it ends up, as ByteSink says it.
   std::string destination() const;
   bool is_regular_file() const { return !file_ || file_->is_regular_file(); }
@@ -66,6 +68,7 @@ class OutputFile {
   void open_file(const std::string& title, Ranks& ranks);
   void begin_sink(const OpenedTensor& input, const TensorInfo& tensor);
   void begin_alone(const OpenedTensor& input, const TensorInfo& tensor);
+  void begin_in_memory(const TensorInfo& tensor);
   WriteOptions write_options() const;
 
   OutputName place_;
@@ -73,6 +76,7 @@ class OutputFile {
   bool several_;
   std::optional<ByteSink> file_;  // one of these; none for the folder of another rank
   std::optional<FolderSink> folder_;
+  const std::optional<Memory>* memory_ = nullptr;  // or it is a result of a job
   bool drops_ = false;        // what has no random access, since another rank writes it
   bool refuses_raw_ = false;  // which ranks would write at positions, and there are none
   Format format_ = Format::npy;

@@ -3,12 +3,19 @@
 #include <iostream>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_sink.hpp"
 #include "options.hpp"
 
 namespace lnorm::app {
 
 // In one write: others may write to the same place.
-void print_note(std::string_view message) { std::cerr << concat("lnorm: ", message, '\n'); }
+void print_note(std::string_view message) {
+  if (std::string* const captured = CapturedOutputs::find(kStandardError)) {
+    *captured += concat(captured->empty() ? "" : "\n", message);
+  } else {
+    std::cerr << concat("lnorm: ", message, '\n');
+  }
+}
 
 std::string hint_of(const Error& error) {
   const Remedy& remedy = error.remedy();

@@ -7,6 +7,9 @@
 
 namespace lnorm::app {
 
+// What CapturedOutputs calls standard error.
+inline constexpr const char* kStandardError = "standard error";
+
 // Writes "lnorm: message" to standard error.
 void print_note(std::string_view message);
 

@@ -6,7 +6,7 @@ endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_ALL program runtime development)
 if(LNORM_PYTHON)
   list(APPEND CPACK_COMPONENTS_ALL python)
 endif()
@@ -33,10 +33,26 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblnorm-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "libhwy-dev, libsimdjson-dev, libtbb-dev, libxtensor-dev, zlib1g-dev")
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "layer normalization in C++, a static library
-Headers, library, CMake and pkg-config files of lnorm, which normalizes
-expressions and containers of xtensor, each result exact and rounded once.")
+  "liblnorm0 (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libhwy-dev, libsimdjson-dev, libtbb-dev, libxtensor-dev, zlib1g-dev")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "layer normalization in C and C++, development files
+Headers, libraries, CMake and pkg-config files of lnorm: its commands in C on
+tensors in memory, and a static library in C++ that normalizes expressions and
+containers of xtensor, each result exact and rounded once.")
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME liblnorm0)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
+# dpkg-gensymbols' file: every symbol is there since the first version of the interface.
+file(STRINGS ${PROJECT_SOURCE_DIR}/app/lnorm.h functions REGEX "^LNORM_API")
+list(TRANSFORM functions REPLACE ".*(lnorm_[a-z_]+)\\(.*" " \\1@LNORM_0 0.8.0")
+list(SORT functions)
+list(JOIN functions "\n" functions)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/symbols
+  "liblnorm.so.0 liblnorm0 #MINVER#\n LNORM_0@LNORM_0 0.8.0\n${functions}\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_BINARY_DIR}/symbols)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "layer normalization in C, a shared library
+The commands of lnorm on tensors in memory: normalizes them over any axes, each
+result exact and rounded once, compares them and judges kernels.")
 
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME lnorm-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_SECTION math)

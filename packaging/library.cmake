@@ -28,14 +28,24 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lnorm)
 set(made ${CMAKE_CURRENT_BINARY_DIR}/packaging)
 install(EXPORT lnorm NAMESPACE lnorm:: FILE lnorm-targets.cmake
   DESTINATION ${package_dir} COMPONENT development)
+# lnorm::lnorm is the library in C++, lnorm::c the shared one in C, which needs no other to compile with.
 file(WRITE ${made}/lnorm-config.cmake [[
-include(CMakeFindDependencyMacro)
-find_dependency(hwy)
-find_dependency(simdjson)
-find_dependency(TBB)
-find_dependency(xtensor)
-find_dependency(ZLIB)
-include(${CMAKE_CURRENT_LIST_DIR}/lnorm-targets.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/lnorm-c-targets.cmake OPTIONAL)
+if(NOT "${lnorm_FIND_COMPONENTS}" STREQUAL "c")
+  include(CMakeFindDependencyMacro)
+  find_dependency(hwy)
+  find_dependency(simdjson)
+  find_dependency(TBB)
+  find_dependency(xtensor)
+  find_dependency(ZLIB)
+  include(${CMAKE_CURRENT_LIST_DIR}/lnorm-targets.cmake)
+endif()
+foreach(component IN LISTS lnorm_FIND_COMPONENTS)
+  if(lnorm_FIND_REQUIRED_${component} AND NOT TARGET lnorm::${component})
+    set(lnorm_FOUND FALSE)
+    set(lnorm_NOT_FOUND_MESSAGE "lnorm has no component ${component}, expected c or lnorm")
+  endif()
+endforeach()
 ]])
 # Before 1.0 a minor version may change anything.
 write_basic_package_version_file(${made}/lnorm-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -54,6 +64,16 @@ Description: Layer normalization of xtensor's expressions and containers, in C++
 Version: @PROJECT_VERSION@
 Requires: libhwy simdjson tbb xtensor zlib
 Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
-Libs: -Wl,--as-needed -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -llnorm
+Libs: -Wl,--as-needed -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -l:liblnorm.a
 ]])
-install(FILES ${made}/lnorm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+file(CONFIGURE OUTPUT ${made}/lnorm-c.pc @ONLY CONTENT [[
+prefix=${pcfiledir}/@prefix@
+libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
+
+Name: lnorm-c
+Description: The commands of lnorm on tensors in memory, in C
+Version: @PROJECT_VERSION@
+Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+Libs: -L${libdir} -llnorm
+]])
+install(FILES ${made}/lnorm.pc ${made}/lnorm-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

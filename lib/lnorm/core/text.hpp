@@ -6,15 +6,35 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace lnorm {
 
-// The parts, streamed one after another into one string.
+// Appends a part as a stream would print it. A stream takes longer to make than most messages take.
+template <class Part>
+void append_part(std::string& text, const Part& part) {
+  if constexpr (std::is_convertible_v<const Part&, std::string_view>) {
+    text += std::string_view(part);
+  } else if constexpr (std::is_same_v<Part, char>) {
+    text += part;
+  } else if constexpr (std::is_same_v<Part, int> || std::is_same_v<Part, long> ||
+                       std::is_same_v<Part, long long> || std::is_same_v<Part, unsigned> ||
+                       std::is_same_v<Part, unsigned long> ||
+                       std::is_same_v<Part, unsigned long long>) {
+    text += std::to_string(part);
+  } else {
+    std::ostringstream out;
+    out << part;
+    text += std::move(out).str();
+  }
+}
+
+// The parts, one after another.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
+  std::string text;
+  (append_part(text, parts), ...);
+  return text;
 }
 
 // Whether the text is well-formed UTF-8.

@@ -135,6 +135,7 @@ std::string manifest_json(const Manifest& manifest) {
               {"generator", manifest.generator},
               {"options", manifest.options},
               {"cases", cases},
+              {"alive", manifest.alive},
               {"equivalent", manifest.equivalent},
               {"same", manifest.same},
               {"alive_without_affine", manifest.alive_without_affine}}

@@ -24,6 +24,7 @@ struct Manifest {
   std::string options = {};    // of the normalization that they are for; empty: it does not say
   std::vector<InputCase> cases = {};
   // Ids of wrong kernels.
+  std::vector<std::string> alive = {};                 // that no case tells
   std::vector<std::string> equivalent = {};            // that are right here, by formula
   std::vector<std::string> alive_without_affine = {};  // that x and dy alone do not tell
   std::vector<std::vector<std::string>> same = {};     // that are one formula here

@@ -107,6 +107,7 @@ std::string identity(const TensorInfo& tensor) {
 }
 
 void check_same(Ranks& ranks, const TensorInfo& tensor) {
+  if (ranks.count() == 1) return;
   check_same(ranks, tensor.name, {identity(tensor)}, "tensor");
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -16,11 +18,11 @@
 #include "lnorm/io/tensor_source.hpp"
 
 // Tensors in memory that somebody else owns, with any strides.
-namespace lnorm::python {
+namespace lnorm {
 
 struct Memory {
   TensorInfo info;
-  std::byte* data = nullptr;
+  std::byte* data = nullptr;          // of the element whose indices are all 0
   std::vector<std::int64_t> strides;  // in bytes; negative ones go back
 };
 
@@ -41,6 +43,60 @@ inline bool is_contiguous(const Memory& memory) {
 // Whether elements lie where their type wants them, as code that does not copy them may expect.
 inline bool is_aligned(const Memory& memory) noexcept {
   return reinterpret_cast<std::uintptr_t>(memory.data) % item_size(memory.info.dtype) == 0;
+}
+
+// In Fortran order where that is all that keeps elements from lying one after another.
+inline void set_order(Memory& memory) {
+  if (is_contiguous(memory)) return;
+  memory.info.order = MemoryOrder::fortran;
+  if (!is_contiguous(memory)) memory.info.order = MemoryOrder::c;
+}
+
+// In bytes, of elements in C order.
+inline std::vector<std::int64_t> c_strides(const TensorInfo& info) {
+  std::vector<std::int64_t> strides(info.shape.size());
+  auto next = static_cast<std::int64_t>(item_size(info.dtype));
+  for (std::size_t axis = strides.size(); axis-- > 0;) {
+    strides[axis] = next;
+    next *= std::max<std::int64_t>(1, info.shape[axis]);
+  }
+  return strides;
+}
+
+// The first and one past the last byte that it may have.
+inline std::pair<std::byte*, std::byte*> extent_of(const Memory& memory) {
+  std::byte* first = memory.data;
+  std::byte* last = memory.data + item_size(memory.info.dtype);
+  for (std::size_t i = 0; i < memory.strides.size(); ++i) {
+    if (memory.info.shape[i] == 0) return {first, first};
+    const std::int64_t reach = (memory.info.shape[i] - 1) * memory.strides[i];
+    (reach < 0 ? first : last) += reach;
+  }
+  return {first, last};
+}
+
+inline bool overlap(const Memory& a, const Memory& b) {
+  const auto [a_first, a_last] = extent_of(a);
+  const auto [b_first, b_last] = extent_of(b);
+  return a_first < b_last && b_first < a_last;
+}
+
+// Whether elements may share bytes, as those of a broadcast array do.
+inline bool has_overlaps(const Memory& memory) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // by their strides, with their sizes
+  for (std::size_t i = 0; i < memory.strides.size(); ++i) {
+    if (memory.info.shape[i] == 0) return false;
+    if (memory.info.shape[i] > 1) {
+      axes.emplace_back(std::abs(memory.strides[i]), memory.info.shape[i]);
+    }
+  }
+  std::sort(axes.begin(), axes.end());
+  auto inner = static_cast<std::int64_t>(item_size(memory.info.dtype));  // bytes up to the last one
+  return std::any_of(axes.begin(), axes.end(), [&](const auto& axis) {
+    const bool overlaps = axis.first < inner;
+    inner += axis.first * (axis.second - 1);
+    return overlaps;
+  });
 }
 
 // Goes over successive elements in C order, whatever the strides are: calls see(where the first lies, how many, the stride)
@@ -163,4 +219,4 @@ class MemorySet final : public TensorSet {
   std::vector<std::pair<std::string, Memory>> tensors_;
 };
 
-}  // namespace lnorm::python
+}  // namespace lnorm
