@@ -103,6 +103,7 @@ class Job:
         self.command = command
         self._bytes = self.LONG if is_long else 0
         self._kept: list[Tensor] = []
+        self._outs: dict[str, str] = {}  # what results are called here
         self._job = _new(command)
         if not self._job:
             raise MemoryError
@@ -110,16 +111,17 @@ class Job:
     def __del__(self, free: Any = _library.job_free) -> None:
         free(self._job)
 
-    def fail(self, result: str = "", name: str = "") -> None:
-        """Raises the error of the last call. Its role_at_fault says which tensor does not fit. name: of the result here."""
+    def fail(self) -> None:
+        """Raises the error of the last call. Its role_at_fault says which tensor does not fit."""
         job = self._job
         fault = _library.job_fault(job)
         words, hint, role = (
             function(job).decode(errors="replace")
             for function in (_library.job_error, _library.job_hint, _library.job_role_at_fault)
         )
-        if result and words.startswith(result + ": "):
-            words = name + words[len(result) :]
+        result, colon, rest = words.partition(": ")
+        if colon and result in self._outs:
+            words = f"{self._outs[result]}: {rest}"
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
         error.role_at_fault = role
@@ -185,9 +187,10 @@ class Job:
             if status:
                 self.fail()
             out = new_array(info.dtype.decode(), info.extents(), self._kept)
+        self._outs[role.decode()] = name
         tensor = self._keep(out, name, True)
         if _bind_result(self._job, role, ctypes.byref(tensor)):
-            self.fail(role.decode(), name)
+            self.fail()
         return out
 
     def made(self, result: str) -> Any:

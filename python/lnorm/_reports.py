@@ -8,6 +8,7 @@ import html
 import json
 import operator
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,8 +116,9 @@ class Inputs(Sequence[Case]):
         The manifest that ``lnorm inputs`` writes; to_dict() gives it as well.
     """
 
-    def __init__(self, cases: list[Case], manifest: dict[str, Any]) -> None:
+    def __init__(self, cases: list[Case], manifest: dict[str, Any], options: dict[str, Any]) -> None:
         self._cases = cases
+        self._options = options
         self.json = manifest
         self.alive: list[str] = manifest.get("alive", [])
         self.equivalent: list[str] = manifest.get("equivalent", [])
@@ -288,12 +290,22 @@ def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **opti
     ['eps-1e-6']
     """
     given = {"weight": weight, "bias": bias, "dy": dy}
-    if isinstance(x, Inputs):
-        if any(value is not None for value in given.values()):
-            raise ValueError("weight, bias and dy: Inputs have their own")
-        cases, x = x, {case.name: case.x for case in x}
-        given = {role: {case.name: getattr(case, role) for case in cases if getattr(case, role) is not None} for role in given}
-    return Mutants(*_run(b"mutants", {"input": ("x", x)}, {**given, **options}, True))
+    if not isinstance(x, Inputs):
+        return Mutants(*_run(b"mutants", {"input": ("x", x)}, {**given, **options}, True))
+    if any(value is not None for value in given.values()):
+        raise ValueError("weight, bias and dy: Inputs have their own")
+    # The same bytes again, with a manifest that says which goes with which.
+    with tempfile.TemporaryDirectory() as folder:
+        _made({**x._options, "output": folder + "/"})
+        return Mutants(*_run(b"mutants", {}, {"input": folder, **options}, True))
+
+
+def _made(options: dict[str, Any]) -> Job:
+    job = Job(b"inputs", True)
+    for name, value in options.items():
+        job.set(name, value)
+    job.run()
+    return job
 
 
 def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
@@ -322,13 +334,11 @@ def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
     >>> bool(mutants(cases, skip_kernels="truncated,away"))
     True
     """
-    job = Job(b"inputs", True)
-    for name, value in {"shape": shape, "dtype": dtype, **options}.items():
-        job.set(name, value)
-    job.run()
+    options = {"shape": shape, "dtype": dtype, **options}
+    job = _made(options)
     manifest = json.loads(job.json())
     cases = []
     for entry in manifest["cases"]:
-        x, weight, bias, dy = (job.made(f"{entry['name']}/{role}") for role in ("x", "weight", "bias", "dy"))
+        x, weight, bias, dy = (job.made(entry[role]) if entry.get(role) else None for role in ("x", "weight", "bias", "dy"))
         cases.append(Case(entry["name"], x, weight, bias, dy, entry["for"], entry["kills"]))
-    return Inputs(cases, manifest)
+    return Inputs(cases, manifest, options)

@@ -97,6 +97,7 @@ def _format(code: bytes, size: int) -> tuple[bytes, int]:
     order, letter = (text[0], text[1:]) if text[:1] in tuple("@=<>!") else ("@", text)
     of_kind = {"?": "bool", **dict.fromkeys("bhilqn", "int"), **dict.fromkeys("BHILQN", "uint"), **dict.fromkeys("efd", "float")}
     kind = of_kind.get(letter, "")
+    size = size or struct.calcsize(text if kind else "B")  # CPython 3.9 says 0 of arrays of ctypes without elements
     name = kind if kind in ("", "bool") else f"{kind}{8 * size}"
     swapped = order in ("<" if sys.byteorder == "big" else ">!") and size > 1
     return name.encode() if name in DTYPES and DTYPES[name][0] == size else b"", SWAPPED if swapped else 0
