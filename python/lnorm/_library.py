@@ -7,6 +7,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import queue
 import threading
 from typing import Any, Iterable
 
@@ -91,6 +92,20 @@ def _truth(name: str, value: Any) -> bool:
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):  # NumPy's
         return bool(value)
     raise TypeError(f"{name}: expected True or False, found {value!r}")
+
+
+# Where threads wait for jobs. They are kept: a thread is a millisecond's work for TBB. A child process has none of them.
+_idle: list[queue.SimpleQueue[Any]] = []
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _work(tasks: queue.SimpleQueue[Any]) -> None:
+    while True:
+        job, found, done = tasks.get()
+        found.append(_run(job._job))
+        del job  # kept until here, even if the main thread was interrupted twice and left it
+        _idle.append(tasks)
+        done.release()
 
 
 class Job:
@@ -218,12 +233,12 @@ class Job:
         found: list[int] = []
         done = _thread.allocate_lock()
         done.acquire()
-
-        def work() -> None:  # keeps the job, if the main thread is interrupted once more and goes
-            found.append(_run(self._job))
-            done.release()
-
-        _thread.start_new_thread(work, ())
+        try:
+            tasks = _idle.pop()
+        except IndexError:
+            tasks = queue.SimpleQueue()
+            _thread.start_new_thread(_work, (tasks,))
+        tasks.put((self, found, done))
         try:
             done.acquire()
         except BaseException:

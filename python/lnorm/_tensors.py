@@ -184,7 +184,7 @@ def _read_any(value: Any, name: str, is_out: bool) -> Tensor:
 
 def _flatten(value: Any, name: str, leaves: list[Any], depth: int = 0) -> tuple[int, ...]:
     """Appends the numbers and arrays of a list. Returns its shape."""
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, (list, tuple, range)):
         if isinstance(value, (int, float)):
             leaves.append(value)
             return ()
@@ -449,7 +449,7 @@ def _refuse_masked(value: Any, name: str, is_out: bool) -> Tensor:
 @functools.lru_cache(maxsize=256)
 def _reader(kind: Any) -> Callable[[Any, str, bool], Tensor]:
     """How tensors of a type are read."""
-    if issubclass(kind, (int, float, list, tuple)):
+    if issubclass(kind, (int, float, list, tuple, range)):
         return _read_list
     for base in kind.__mro__:
         module = base.__module__.partition(".")[0]
