@@ -402,7 +402,10 @@ def _read_torch(value: Any, name: str, is_out: bool) -> Tensor:
     dtype, size = str(host.dtype)[6:], host.element_size()
     if dtype not in DTYPES:
         _fail_dtype(name, host.dtype)
-    data = host.data_ptr()
+    try:
+        data = host.data_ptr()
+    except RuntimeError:
+        data = 0
     if not data and host.numel():
         raise TypeError(f"{name}: {_kind_of(value)} without elements in memory, expected a plain tensor")
     tensor = _made(data or None, dtype, 0, host.shape, [size * step for step in host.stride()], host)
