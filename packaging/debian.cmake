@@ -62,19 +62,19 @@ The commands of lnorm for processes that MPI starts: each does a part of a
 tensor, and what they write together is what lnorm would have written.")
 
 if(LNORM_PYTHON)
-  find_package(Python REQUIRED COMPONENTS Interpreter)
-  set(version ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})
-  math(EXPR next "${Python_VERSION_MINOR} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-lnorm)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
-    "python3 (>= ${version}), python3 (<< ${Python_VERSION_MAJOR}.${next}), python3-numpy")
+    "python3 (>= 3.9), liblnorm0 (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
   foreach(script postinst prerm)
     list(APPEND CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_SOURCE_DIR}/python/${script})
   endforeach()
-  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "layer normalization of NumPy arrays, and assertions for kernels
-Normalizes NumPy arrays and tensors of PyTorch and JAX, each result exact and
-rounded once, and says whether a kernel's output is right.")
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "layer normalization of tensors in Python, and assertions for kernels
+Normalizes arrays of NumPy and tensors of PyTorch, JAX and others, each result
+exact and rounded once, and says whether a kernel's output is right.")
 endif()
 
 # Their papers.

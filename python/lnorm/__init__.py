@@ -1,8 +1,8 @@
 """Layer normalization, exact: every number is the value of the formula, rounded once.
 
-The norms take NumPy arrays, and anything that has ``__dlpack__`` (PyTorch and JAX tensors on the CPU) or the buffer
-protocol, without a copy, whatever their strides are. `check` says whether a kernel's output is right, and if not which
-bug explains it; `lnorm.testing` has the same as assertions.
+The norms take any tensor: of NumPy, PyTorch, JAX, CuPy, pandas, or what has ``__dlpack__`` or the buffer protocol, without a
+copy where it is on the host. `check` says whether a kernel's output is right, and if not which bug explains it;
+`lnorm.testing` has the same as assertions.
 
 >>> import lnorm
 >>> lnorm.layer_norm([[1.0, 2.0, 3.0]], eps=0)
@@ -10,7 +10,7 @@ array([[-1.22474487,  0.        ,  1.22474487]])
 """
 
 from . import testing
-from ._lnorm import __version__
+from ._library import __version__
 from ._norms import (
     group_norm,
     layer_norm,

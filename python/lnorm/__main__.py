@@ -1,12 +1,16 @@
 """The program: python -m lnorm."""
 
+import ctypes
+import os
 import sys
 
-from . import _lnorm
+from . import _library
 
 
 def main() -> int:
-    return _lnorm.main(["lnorm", *sys.argv[1:]])
+    words = [b"lnorm", *map(os.fsencode, sys.argv[1:])]
+    status: int = _library.main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))
+    return status
 
 
 if __name__ == "__main__":

@@ -2,120 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
-import operator
-from typing import Any, Sequence, Union
+from typing import Any
 
-import numpy
+from ._library import Job
 
-from . import _lnorm
-
-Axes = Union[int, Sequence[int], None]
+__tracebackhide__ = True
 
 
-def dtype_name(dtype: Any) -> str | None:
-    """The name of a dtype of NumPy, PyTorch, JAX or ml_dtypes, or of one that is named."""
-    if dtype is None or isinstance(dtype, str):
-        return dtype
-    name = str(dtype)
-    return name[6:] if name.startswith("torch.") else numpy.dtype(dtype).name
+def _apply(x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> Job:
+    job = Job(b"apply")
+    job.bind("input", x, "x")
+    if weight is not None:
+        job.set("weight", weight)
+    if bias is not None:
+        job.set("bias", bias)
+    for name, value in options.items():
+        job.set(name, value)
+    return job
 
 
-def integer(name: str, value: Any) -> int:
-    """An int of Python or NumPy that the library can hold."""
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer, found {value!r}") from None
-    if not -(2**63) <= found < 2**63:
-        raise ValueError(f"{name}: {found} is out of range")
-    return found
-
-
-def _integers(name: str, value: Any) -> int | tuple[int, ...] | None:
-    if value is None:
-        return None
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        return integer(name, value)
-    return integer(name, value) if getattr(value, "ndim", 1) == 0 else tuple(integer(name, one) for one in value)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, numbers.Real):
-        try:
-            return float(value)
-        except OverflowError:
-            raise ValueError(f"{name}: is beyond the range of float64") from None
-    raise TypeError(f"{name}: expected a number, found {value!r}")
-
-
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, (bool, numpy.bool_)):
-        return bool(value)
-    raise TypeError(f"{name}: expected True or False, found {value!r}")
-
-
-def _steps(round: Any) -> tuple[str, ...]:
-    steps = tuple(round.split(",")) if isinstance(round, str) else round
-    if isinstance(steps, (tuple, list)) and all(isinstance(step, str) for step in steps):
-        return tuple(steps)
-    raise TypeError(f"round: expected names of steps, found {round!r}")
-
-
-def _given(
-    axes: Any, normalized_shape: Any, groups: Any, channel_axis: Any, affine_axes: Any, eps: Any, eps_on: Any, ddof: Any,
-    rms: Any, zero_centered_weight: Any, round: Any, dtype: Any, threads: Any,
-) -> _lnorm.Given:  # fmt: skip
-    if not isinstance(eps_on, str):
-        raise TypeError(f"eps_on: expected 'variance' or 'std', found {eps_on!r}")
-    return _lnorm.Given(
-        _integers("axes", axes),
-        _integers("normalized_shape", normalized_shape),
-        None if groups is None else integer("groups", groups),
-        integer("channel_axis", channel_axis),
-        _integers("affine_axes", affine_axes),
-        _number("eps", eps),
-        eps_on,
-        integer("ddof", ddof),
-        _flag("rms", rms),
-        _flag("zero_centered_weight", zero_centered_weight),
-        _steps(round),
-        dtype_name(dtype),
-        threads_of(threads),
-    )
-
-
-def threads_of(threads: Any) -> int:
-    found = integer("threads", threads)
-    if 0 <= found < 2**31:
-        return found
-    raise ValueError(f"threads: {found} is not 0 or more")
-
-
-def layer_norm(
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    axes: Axes = None,
-    normalized_shape: Axes = None,
-    groups: int | None = None,
-    channel_axis: int = 1,
-    affine_axes: Axes = None,
-    eps: float = 1e-5,
-    eps_on: str = "variance",
-    ddof: int = 0,
-    rms: bool = False,
-    zero_centered_weight: bool = False,
-    residual: Any = None,
-    mean: Any = None,
-    rstd: Any = None,
-    variance: Any = None,
-    round: str | Sequence[str] = (),
-    dtype: Any = None,
-    out: Any = None,
-    threads: int = 0,
-) -> Any:
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, out: Any = None, **options: Any) -> Any:
     """Layer normalization, each element the exact value rounded once.
 
     ``y = (x - mean) / sqrt(var + eps) * weight + bias`` of every row, as ``lnorm apply`` computes it.
@@ -123,53 +29,57 @@ def layer_norm(
     Parameters
     ----------
     x : array
-        Of any shape; bool, integers, or floats of 8 to 64 bits. It is read where it lies.
-    weight, bias : array, optional
+        Of any shape; bool, integers, or floats of 8 to 64 bits. It is read where it lies; on a device it is waited for,
+        and copied to the host.
+    weight, bias : array or float, optional
         In the shape of the normalized axes, or a number; of any of these dtypes.
-    axes : int or sequence of int, optional
+    out : array, optional
+        Where the result goes, with any strides; it may be `x` itself.
+    **options
+        Those of ``lnorm apply``, with ``_`` for ``-``; None is the default. Among them:
+
+    axes : int or sequence of int
         The normalized axes; the last one by default.
-    normalized_shape : int or sequence of int, optional
+    axis : int
+        The first of them: it, and all after it.
+    normalized_shape : int or sequence of int
         The trailing shape that is normalized, in place of `axes`.
-    groups, channel_axis : int, optional
+    groups, channel_axis : int
         Group norm in place of `axes`, as `group_norm` has it.
-    affine_axes : int or sequence of int, optional
+    affine_axes : int or sequence of int
         The axes that `weight` and `bias` run along; by default the normalized ones. Instance norm: ``axes=(2, 3),
         affine_axes=1``; batch norm in training: ``axes=(0, 2, 3), affine_axes=1``.
     eps : float
-        What is added to the variance, or with ``eps_on="std"`` to the standard deviation.
-    eps_on : {"variance", "std"}
-        Where `eps` is added.
+        What is added to the variance, or with ``eps_on="std"`` to the standard deviation; 1e-5 by default.
     ddof : int
-        The variance is divided by ``n - ddof``.
+        The variance is divided by ``n - ddof``; ``unbiased=True`` is ``ddof=1``.
     rms : bool
         No mean is subtracted, and the mean of squares takes the place of the variance.
     zero_centered_weight : bool
         Multiplies by ``1 + weight``.
-    residual : array, optional
+    residual : array
         In the shape of `x`: ``x + residual`` is normalized.
-    mean, rstd, variance : array or float, optional
+    mean, rstd, variance : array or float
         Statistics that are given, not computed: `mean`, and `rstd` or `variance`; one number a row, or one for all. Batch
         norm in evaluation: ``axes=(0, 2, 3), affine_axes=1, mean=running_mean, variance=running_var``.
-    round : sequence of {"sum", "xhat", "product"}
+    round : str or sequence of {"sum", "xhat", "product"}
         Where else to round to the output's dtype: the sum with the residual, before the weight, before the bias.
-    dtype : dtype or str, optional
+    dtype : dtype or str
         Of the result; by default that of `x`, or float64 where that is no float.
-    out : array, optional
-        Where the result goes, with any strides; it may be `x` itself.
     threads : int
         As many as the machine has, if it is 0.
 
     Returns
     -------
     array
-        `out`, or a NumPy array in the shape of `x`.
+        `out`, or a NumPy array in the shape of `x`; without NumPy a memoryview.
 
     Raises
     ------
     ValueError
         Shapes or options do not fit together.
     TypeError
-        Something is no array, is on another device, or has a dtype that is not read.
+        Something is no array, has a dtype that is not read, or there is no such option.
 
     Examples
     --------
@@ -183,33 +93,14 @@ def layer_norm(
     ...
     ValueError: weight has shape (2), but the normalized shape is (4)
     """
-    given = _given(
-        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
-        dtype, threads,
-    )  # fmt: skip
-    return _lnorm.layer_norm(x, weight, bias, residual, mean, rstd, variance, out, False, given)
+    job = _apply(x, weight, bias, options)
+    y = job.result(b"y", out)
+    job.run()
+    return y
 
 
 def layer_norm_with_stats(
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    axes: Axes = None,
-    normalized_shape: Axes = None,
-    groups: int | None = None,
-    channel_axis: int = 1,
-    affine_axes: Axes = None,
-    eps: float = 1e-5,
-    eps_on: str = "variance",
-    ddof: int = 0,
-    rms: bool = False,
-    zero_centered_weight: bool = False,
-    residual: Any = None,
-    round: str | Sequence[str] = (),
-    dtype: Any = None,
-    out: Any = None,
-    threads: int = 0,
+    x: Any, weight: Any = None, bias: Any = None, *, out: Any = None, **options: Any
 ) -> tuple[Any, Any, Any]:
     """Layer normalization, and the statistics of every row.
 
@@ -220,7 +111,8 @@ def layer_norm_with_stats(
     y : array
         What `layer_norm` gives.
     mean, rstd : array of float64
-        In the shape of `x` with 1 in place of the normalized axes; of groups in the shape (N, groups). `mean` is None with `rms`, which subtracts none.
+        In the shape of `x` with 1 in place of the normalized axes; of groups in the shape (N, groups). `mean` is None with
+        `rms`, which subtracts none.
 
     Examples
     --------
@@ -231,12 +123,10 @@ def layer_norm_with_stats(
     >>> rstd.shape
     (2, 1)
     """
-    given = _given(
-        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
-        dtype, threads,
-    )  # fmt: skip
-    y, mean, rstd = _lnorm.layer_norm(x, weight, bias, residual, None, None, None, out, True, given)
-    return y, mean, rstd
+    job = _apply(x, weight, bias, options)
+    results = job.result(b"y", out), job.result(b"mean"), job.result(b"rstd")
+    job.run()
+    return results
 
 
 def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
@@ -250,9 +140,7 @@ def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> An
     return layer_norm(x, weight, bias, rms=True, **options)
 
 
-def group_norm(
-    x: Any, groups: int, weight: Any = None, bias: Any = None, *, channel_axis: int = 1, **options: Any
-) -> Any:
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, **options: Any) -> Any:
     """Group normalization, as ``torch.nn.functional.group_norm``: `layer_norm` of every group of channels.
 
     Parameters
@@ -261,10 +149,10 @@ def group_norm(
         Of shape (N, C, ...).
     groups : int
         How many groups the channels are split into; it divides C.
-    weight, bias : array, optional
+    weight, bias : array or float, optional
         In the shape (C), or a number.
     channel_axis : int
-        Where the channels are; -1 is Flax's layout.
+        Where the channels are: 1 by default; -1 is Flax's layout.
 
     The others are those of `layer_norm`.
 
@@ -276,50 +164,32 @@ def group_norm(
             [-10.],
             [ 10.]]])
     """
-    return layer_norm(x, weight, bias, groups=integer("groups", groups), channel_axis=channel_axis, **options)
+    if groups is None:
+        raise TypeError("groups: expected an integer, found None")
+    return layer_norm(x, weight, bias, groups=groups, **options)
 
 
-def softmax(
-    x: Any, axes: int | Sequence[int] = -1, *, dtype: Any = None, out: Any = None, threads: int = 0
-) -> Any:
-    """Softmax over one axis or several, each element the exact value rounded once.
+def softmax(x: Any, axes: Any = None, *, out: Any = None, **options: Any) -> Any:
+    """Softmax over one axis, the last by default, or several: each element is the exact value rounded once.
 
-    `dtype`, `out` and `threads` are those of `layer_norm`.
+    The options are those of ``lnorm softmax``: `axis`, `dtype`, `threads` and others.
 
     Examples
     --------
     >>> softmax([0.0, 0.0])
     array([0.5, 0.5])
     """
-    over = _integers("axes", axes)
-    if over is None:
-        raise TypeError("axes: expected an integer or several, found None")
-    return _lnorm.softmax(x, over, dtype_name(dtype), out, threads_of(threads))
+    job = Job(b"softmax")
+    job.bind("input", x, "x")
+    for name, value in {"axes": axes, **options}.items():
+        job.set(name, value)
+    y = job.result(b"y", out)
+    job.run()
+    return y
 
 
 def layer_norm_backward(
-    dy: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    mean: Any = None,
-    rstd: Any = None,
-    variance: Any = None,
-    axes: Axes = None,
-    normalized_shape: Axes = None,
-    groups: int | None = None,
-    channel_axis: int = 1,
-    affine_axes: Axes = None,
-    eps: float = 1e-5,
-    eps_on: str = "variance",
-    ddof: int = 0,
-    rms: bool = False,
-    zero_centered_weight: bool = False,
-    residual: Any = None,
-    round: str | Sequence[str] = (),
-    dtype: Any = None,
-    out: tuple[Any, Any, Any] = (None, None, None),
-    threads: int = 0,
+    dy: Any, x: Any, weight: Any = None, *, out: tuple[Any, Any, Any] = (None, None, None), **options: Any
 ) -> tuple[Any, Any, Any]:
     """The backward pass: the gradients of ``sum(dy * y)`` by x, weight and bias, as ``lnorm grad`` computes them.
 
@@ -352,9 +222,14 @@ def layer_norm_backward(
     """
     if not isinstance(out, tuple) or len(out) != 3:
         raise TypeError(f"out: expected a tuple of three arrays or None, found {type(out).__name__}")
-    given = _given(
-        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms, zero_centered_weight, round,
-        dtype, threads,
-    )  # fmt: skip
-    dx, dweight, dbias = _lnorm.layer_norm_backward(dy, x, weight, residual, mean, rstd, variance, out, given)
-    return dx, dweight, dbias
+    job = Job(b"grad")
+    job.bind("input", x, "x")
+    job.bind("dy", dy, "dy")
+    for name, value in {"weight": weight, **options}.items():
+        job.set(name, value)
+    found = {}
+    # What is given says the dtype of what is not.
+    for number in sorted(range(3), key=lambda number: out[number] is None):
+        found[number] = job.result((b"dx", b"dweight", b"dbias")[number], out[number], f"out[{number}]")
+    job.run()
+    return found[0], found[1], found[2]

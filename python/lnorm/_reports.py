@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import json
-import numbers
+import operator
+import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any, Mapping
+from typing import Any
 
-import numpy
+from . import _library
+from ._library import Job
+from ._tensors import is_masked
 
-from . import _lnorm
-from ._norms import dtype_name
+__tracebackhide__ = True
 
-# Options that take a tensor.
-_TENSORS = {"weight", "bias", "residual", "mean", "rstd", "variance", "dy", "mask", "baseline"}
-# Options that may be given several times.
-_REPEATED = {"only", "skip", "rename", "tolerance"}
-# What they ask for is in a report, or is no option of a function.
-_ELSEWHERE = {
-    "help", "version", "quiet", "json", "csv", "save_json", "save_junit", "color", "progress", "verbose", "list", "page", "spec",
-    "rows_out", "output", "from",
-}  # fmt: skip
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: Any, key: str = "") -> Any:
     """What stands for a number that is not finite, as that number."""
     if isinstance(value, str):
-        return _NUMBERS.get(value, value)
+        return value if key == "name" else _NUMBERS.get(value, value)
     if isinstance(value, list):
-        return [_numbers(one) for one in value]
+        return [_numbers(one, key) for one in value]
     if isinstance(value, dict):
-        return {key: _numbers(one) for key, one in value.items()}
+        return {key: _numbers(one, key) for key, one in value.items()}
     return value
 
 
@@ -44,7 +38,7 @@ class Report:
     Attributes
     ----------
     json : dict
-        All that the command's ``--json`` has.
+        All that the command's ``--json`` has; to_dict() gives it as well.
     exit_status : int
         That of the command: 0, or 1 if it found a difference.
     """
@@ -53,6 +47,9 @@ class Report:
         self.exit_status = exit_status
         self.json: dict[str, Any] = _numbers(json.loads(document))
         self._text = text.rstrip("\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.json
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -70,7 +67,7 @@ class Report:
         return self._text
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._text.splitlines()[0]}>"
+        return f"<{type(self).__name__}: {self._text.partition(chr(10))[0]}>"
 
     def __format__(self, spec: str) -> str:
         return format(self._text, spec)
@@ -115,13 +112,19 @@ class Inputs(Sequence[Case]):
         Ids of wrong kernels that no case kills.
     equivalent : list of str
         Ids of those that are right by their formula.
+    json : dict
+        The manifest that ``lnorm inputs`` writes; to_dict() gives it as well.
     """
 
-    def __init__(self, cases: list[Case], alive: list[str], equivalent: list[str], words: list[str]) -> None:
+    def __init__(self, cases: list[Case], manifest: dict[str, Any], options: dict[str, Any]) -> None:
         self._cases = cases
-        self.alive = alive
-        self.equivalent = equivalent
-        self._words = words
+        self._options = options
+        self.json = manifest
+        self.alive: list[str] = manifest.get("alive", [])
+        self.equivalent: list[str] = manifest.get("equivalent", [])
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.json
 
     def __len__(self) -> int:
         return len(self._cases)
@@ -133,53 +136,43 @@ class Inputs(Sequence[Case]):
         return f"<Inputs: {', '.join(case.name for case in self)}>"
 
 
-def _text_of(value: Any) -> str:
-    """A number as it is, in the shortest decimals that read back as the same float64."""
-    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
-        return repr(float(value))
-    return str(value)
+def _unmasked(values: list[Any]) -> tuple[list[Any], Any]:
+    """Masked arrays as their data, and which elements are masked in none of them; None where no array is masked."""
+    if any(isinstance(value, dict) for value in values):
+        sets = [dict(value) if isinstance(value, dict) else value for value in values]
+        masks = {}
+        for name in dict.fromkeys(name for one in sets if isinstance(one, dict) for name in one):
+            holders = [one for one in sets if isinstance(one, dict) and name in one]
+            found, mask = _unmasked([one[name] for one in holders])
+            for one, value in zip(holders, found):
+                one[name] = value
+            masks[name] = mask
+        if all(mask is None for mask in masks.values()):
+            return values, None
+        return sets, {name: True if mask is None else mask for name, mask in masks.items()}
+    masked = [value for value in values if is_masked(value)]
+    if not masked:
+        return values, None
+    ma = sys.modules["numpy.ma"]
+    flags = [ma.getmaskarray(value) for value in masked]
+    is_out = functools.reduce(operator.or_, (one for one in flags if one.shape == flags[0].shape))
+    return [ma.getdata(value) if is_masked(value) else value for value in values], ~is_out
 
 
-def _words_of(
-    command: str, tensors: dict[str, Any], options: Mapping[str, Any]
-) -> tuple[list[str], dict[str, Any]]:
-    words: list[str] = []
-    for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        opposite = "--no-" + option[2:]
-        if name in _ELSEWHERE or not (_lnorm.has_option(command, option) or _lnorm.has_option(command, opposite)):
-            # The program says it, with a hint; what it would take has no meaning here.
-            _lnorm.check_option(command, option)
-            raise ValueError(f"{name} has no meaning here: a report has all of it")
-        if isinstance(value, numpy.bool_):
-            value = bool(value)
-        if isinstance(value, (numpy.ndarray, range)) and name not in _TENSORS and not name.startswith("actual_"):
-            value = value.tolist() if isinstance(value, numpy.ndarray) else tuple(value)
-        if value is None:
-            continue
-        is_tensor = name in _TENSORS or name.startswith("actual_")
-        if is_tensor and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            tensors = {**tensors, name: value}
-            words += [option, name + ":{}" if isinstance(value, dict) else name]
-        elif isinstance(value, bool):
-            is_own = _lnorm.has_option(command, option)
-            if value == is_own:
-                words.append(option if is_own else opposite)
-        elif name in ("dtype", "arithmetic"):
-            words += [option, str(dtype_name(value))]
-        elif isinstance(value, (list, tuple)) and name in _REPEATED:
-            for one in value:
-                words += [option, str(one)]
-        elif isinstance(value, (list, tuple)):
-            words += [option, ",".join(map(_text_of, value))]
-        else:
-            words += [option, _text_of(value)]
-    return words, tensors
-
-
-def _run(command: str, tensors: dict[str, Any], options: Mapping[str, Any]) -> tuple[int, str, str]:
-    words, all_tensors = _words_of(command, tensors, options)
-    return _lnorm.run_command([command, *tensors, *words], all_tensors)
+def _run(command: bytes, tensors: dict[str, tuple[str, Any]], options: dict[str, Any], is_long: bool = False) -> tuple[int, str, str]:
+    """tensors: what each role is called here, and its tensor."""
+    job = Job(command, is_long)
+    values, mask = [value for _, value in tensors.values()], None
+    if _library.option_kind(command, "mask") == _library.TENSOR:
+        values, mask = _unmasked(values)
+    if mask is not None and options.get("mask") is not None:
+        raise TypeError("mask: found beside a masked array, which has its own, expected one of them")
+    for role, value in zip(tensors, values):
+        job.bind(role, value, tensors[role][0])
+    for name, value in {"mask": mask, **options}.items() if mask is not None else options.items():
+        job.set(name, value)
+    status = job.run()
+    return status, job.text(), job.json()
 
 
 def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
@@ -188,7 +181,8 @@ def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
     Parameters
     ----------
     actual, expected : array, or dict of arrays
-        Of the same shape. Dicts are compared by their names.
+        Of the same shape. Dicts are compared by their names: a name on one side alone is a difference. What is masked in a
+        masked array is not compared.
     **criteria
         The options of ``lnorm compare``: rtol, atol, max_ulp, max_abs, max_rmse, max_mean_abs, min_cosine, min_sqnr,
         max_mismatched, axes, worst, by and others; the tolerance of torch.testing if none is given.
@@ -201,6 +195,8 @@ def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
     ------
     ValueError
         The program cannot do it, in its words.
+    TypeError
+        Something is no array, or there is no such option.
 
     Examples
     --------
@@ -210,7 +206,7 @@ def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
     >>> print(str(found).splitlines()[1])
     mismatched: 1 / 2 (50%), tolerance abs 0.1
     """
-    return Comparison(*_run("compare", {"actual": actual, "expected": expected}, criteria))
+    return Comparison(*_run(b"compare", {"actual": ("actual", actual), "expected": ("expected", expected)}, criteria))
 
 
 def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options: Any) -> Verdict:
@@ -220,11 +216,11 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     ----------
     x, y : array, or dict of arrays
         A kernel's input and output. Dicts are checked by their names. Without y, gradients alone are judged: dy, and
-        actual_dx, actual_dweight or actual_dbias.
+        actual_dx, actual_dweight or actual_dbias. What is masked in a masked array is not judged.
     weight, bias : array or float, optional
         What the kernel was given.
     **options
-        The options of ``lnorm check``: those of `layer_norm`, arithmetic, depth, kernels, skip_kernels, and the
+        The options of ``lnorm check``: those of `layer_norm`, arithmetic, depth, kernels, skip_kernels, mask, and the
         criteria of `compare`.
 
     Returns
@@ -242,8 +238,29 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     >>> wrong.verdict, wrong.explained_by
     ('differs', 'eps-on-std+ddof-1')
     """
-    tensors = {"x": x} if y is None else {"x": x, "y": y}
-    return Verdict(*_run("check", tensors, {"weight": weight, "bias": bias, **options}))
+    only: dict[str, list[str]] = {}
+    if isinstance(x, dict) and isinstance(y, dict) and x.keys() != y.keys():
+        both = [name for name in x if name in y]
+        only = {"only_in_x": [name for name in x if name not in y], "only_in_y": [name for name in y if name not in x]}
+        x, y = ({name: one[name] for name in both} for one in (x, y))
+    tensors = {"input": ("x", x), **({} if y is None else {"output": ("y", y)})}
+    status, text, document = 1, "x and y have no name in common", '{"tensors": []}'
+    if not only or x:
+        status, text, document = _run(b"check", tensors, {"weight": weight, "bias": bias, **options}, True)
+    lines = [f"{key.replace('_', ' ')}: {', '.join(names)}" for key, names in only.items() if names]
+    verdict = Verdict(1 if only else status, "\n".join([*lines, text]), document)
+    verdict.json.update(only)
+    return verdict
+
+
+def are_exchanged(x: Any, y: Any, weight: Any, bias: Any, options: dict[str, Any]) -> bool:
+    """Whether x is layer norm of y, in its first rows."""
+    few = {"rows": "0:8", **options, "kernels": "zeros", "weight": weight, "bias": bias}
+    few.pop("skip_kernels", None)
+    try:
+        return bool(_run(b"check", {"input": ("y", y), "output": ("x", x)}, few)[0] == 0)
+    except (TypeError, ValueError):
+        return False
 
 
 def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **options: Any) -> Mutants:
@@ -272,18 +289,26 @@ def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **opti
     >>> mutants(x, kernels="ddof-1,eps-1e-6", rtol=1e-3).survivors
     ['eps-1e-6']
     """
-    if isinstance(x, Inputs) and (weight is not None or bias is not None or dy is not None):
-        raise ValueError("weight, bias and dy: Inputs have their own")
+    given = {"weight": weight, "bias": bias, "dy": dy}
     if not isinstance(x, Inputs):
-        return Mutants(*_run("mutants", {"x": x}, {"weight": weight, "bias": bias, "dy": dy, **options}))
+        return Mutants(*_run(b"mutants", {"input": ("x", x)}, {**given, **options}, True))
+    if any(value is not None for value in given.values()):
+        raise ValueError("weight, bias and dy: Inputs have their own")
     # The same bytes again, with a manifest that says which goes with which.
     with tempfile.TemporaryDirectory() as folder:
-        _lnorm.run_command(["inputs", *x._words, "-o", folder + "/"], {})
-        words, tensors = _words_of("mutants", {}, options)
-        return Mutants(*_lnorm.run_command(["mutants", folder, *words], tensors))
+        _made({**x._options, "output": folder + "/"})
+        return Mutants(*_run(b"mutants", {}, {"input": folder, **options}, True))
 
 
-def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0, **options: Any) -> Inputs:
+def _made(options: dict[str, Any]) -> Job:
+    job = Job(b"inputs", True)
+    for name, value in options.items():
+        job.set(name, value)
+    job.run()
+    return job
+
+
+def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
     """Inputs for a test that tell wrong kernels from right ones, as ``lnorm inputs`` makes them.
 
     Parameters
@@ -291,12 +316,11 @@ def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0,
     shape : int or sequence of int
         Of every x.
     dtype : dtype or str
-        float16, bfloat16, float32 or float64.
-    seed : int
-        The same seed gives the same bytes on every machine.
+        float16, bfloat16, float32 or float64. What NumPy lacks are arrays of ml_dtypes, or else tensors of PyTorch.
     **options
-        axes, normalized_shape, groups, channel_axis, affine_axes, eps, eps_on, ddof, rms and zero_centered_weight of
-        `layer_norm`.
+        The options of ``lnorm inputs``: `seed`, which is 0 by default, and axes, normalized_shape, groups, channel_axis,
+        affine_axes, eps, eps_on, ddof, rms and zero_centered_weight of `layer_norm`. The same seed gives the same bytes on
+        every machine.
 
     Returns
     -------
@@ -310,7 +334,11 @@ def inputs(shape: int | Sequence[int], dtype: Any = "float32", *, seed: int = 0,
     >>> bool(mutants(cases, skip_kernels="truncated,away"))
     True
     """
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    words, _ = _words_of("inputs", {}, {"shape": extents, "dtype": dtype, "seed": seed, **options})
-    cases, alive, equivalent = _lnorm.make_inputs(["inputs", *words, "-o", "cases/"])
-    return Inputs([Case(*case) for case in cases], alive, equivalent, words)
+    options = {"shape": shape, "dtype": dtype, **options}
+    job = _made(options)
+    manifest = json.loads(job.json())
+    cases = []
+    for entry in manifest["cases"]:
+        x, weight, bias, dy = (job.made(entry[role]) if entry.get(role) else None for role in ("x", "weight", "bias", "dy"))
+        cases.append(Case(entry["name"], x, weight, bias, dy, entry["for"], entry["kills"]))
+    return Inputs(cases, manifest, options)

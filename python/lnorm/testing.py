@@ -5,13 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ._reports import Report, check, compare
+from . import _library
+from ._reports import are_exchanged, check, compare
+from ._tensors import dtype_name
 
-
-def _pass(report: Report) -> None:
-    __tracebackhide__ = True
-    if not report:
-        raise AssertionError(str(report))
+__tracebackhide__ = True  # pytest shows the line of the test
 
 
 def assert_close(actual: Any, expected: Any, **criteria: Any) -> None:
@@ -21,18 +19,33 @@ def assert_close(actual: Any, expected: Any, **criteria: Any) -> None:
     --------
     >>> assert_close([1.0, 2.0], [1.0, 2.0 + 1e-9])
     """
-    __tracebackhide__ = True
-    _pass(compare(actual, expected, **criteria))
+    try:
+        report = compare(actual, expected, **criteria)
+    except ValueError as error:
+        raise _difference(error) from None
+    if not report:
+        raise AssertionError(str(report))
+
+
+def _difference(error: ValueError) -> Exception:
+    """An error of what is judged, such as its shape, as a failure of the test."""
+    role = getattr(error, "role_at_fault", "")
+    return AssertionError(str(error)) if role in ("output", "actual", "expected") or role.startswith("actual") else error
 
 
 def _cause(document: dict[str, Any]) -> str:
     """What the first tensor that differs is like, in the words of JUnit's message; empty if nothing is known."""
     for tensor in document.get("tensors", [document]):
-        if tensor["verdict"] == "differs" and tensor["explained_by"] is not None:
+        if tensor.get("verdict") == "differs" and tensor["explained_by"] is not None:
             best = tensor["explanations"][0]
             options = "; " + " ".join(best["options"]) if best["options"] else ""
             return f"{tensor.get('name', 'y')} differs: {best['words']} ({best['id']}{options})"
     return ""
+
+
+def _wrong_dtypes(document: dict[str, Any], expected: str) -> list[str]:
+    found = {tensor.get("name", "y"): tensor["output"]["dtype"] for tensor in document.get("tensors", [document]) if tensor.get("output")}
+    return [f"{name} is {dtype}, expected {expected}" for name, dtype in found.items() if dtype != expected]
 
 
 def assert_layer_norm(
@@ -40,20 +53,31 @@ def assert_layer_norm(
 ) -> None:
     """Raise AssertionError unless `lnorm.check` finds that y is layer normalization of x, but for rounding.
 
-    The message begins with the cause, where there is one. A bug that rounding hides is a UserWarning; if strict it is an error.
+    The first line of the message is the verdict and its cause, where there is one. With `dtype` y must be of it. A bug that
+    rounding hides is a UserWarning; if strict it is an error.
 
     Examples
     --------
     >>> import lnorm
     >>> assert_layer_norm(lnorm.layer_norm([[1.0, 2.0, 4.0]]), [[1.0, 2.0, 4.0]])
     """
-    __tracebackhide__ = True
-    report = check(x, y, weight, bias, **options)
+    dtype = options.get("dtype")
+    if not _library.option_kind(b"check", "dtype"):
+        options.pop("dtype", None)
+    try:
+        report = check(x, y, weight, bias, **options)
+    except ValueError as error:
+        raise _difference(error) from None
+    lines = _wrong_dtypes(report.json, dtype_name(dtype)) if dtype is not None else []
     if not report:
-        cause = _cause(report.json)
-        raise AssertionError(f"{cause}\n{report}" if cause else str(report))
+        if are_exchanged(x, y, weight, bias, options):
+            lines.append("y differs, and x is layer norm of y: they are exchanged, expected assert_layer_norm(y, x)")
+        elif _cause(report.json):
+            lines.append(_cause(report.json))
+    if lines or not report:
+        raise AssertionError("\n".join([*lines, str(report)]))
     for line in str(report).splitlines():
         if line.lstrip().startswith("warning: "):
             if strict:
                 raise AssertionError(str(report))
-            warnings.warn(line.strip().removeprefix("warning: "), UserWarning, stacklevel=2)
+            warnings.warn(line.strip()[len("warning: ") :], UserWarning, stacklevel=2)

@@ -1,9 +1,11 @@
 """The norms of the module beside the program: the same bytes."""
 
+import gc
 import itertools
 import os
 import pathlib
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -278,31 +280,31 @@ class Arrays(unittest.TestCase):
         x = np.zeros((2, 3), "f4")
         for error, words, call in [
             (ValueError, r"weight has shape \(2\), but the normalized shape is \(3\)", lambda: lnorm.layer_norm(x, [1, 2])),
-            (ValueError, "found both axes and normalized_shape", lambda: lnorm.layer_norm(x, axes=0, normalized_shape=3)),
-            (ValueError, "found both axes and groups", lambda: lnorm.layer_norm(x, axes=0, groups=1)),
-            (ValueError, "affine_axes has no effect beside groups", lambda: lnorm.group_norm(x, 1, affine_axes=1)),
+            (ValueError, "found both .*axes.*, expected one of", lambda: lnorm.layer_norm(x, axes=0, normalized_shape=3)),
+            (ValueError, "groups", lambda: lnorm.layer_norm(x, axes=0, groups=1)),
+            (ValueError, "affine_axes", lambda: lnorm.group_norm(x, 1, affine_axes=1)),
             (ValueError, "3 channels", lambda: lnorm.group_norm(x, 2)),
             (ValueError, "mean has no effect without rstd or variance", lambda: lnorm.layer_norm(x, mean=0)),
             (ValueError, "variance needs mean, but for rms", lambda: lnorm.layer_norm(x, variance=1)),
             (ValueError, "found both rstd and variance", lambda: lnorm.layer_norm(x, mean=0, rstd=1, variance=1)),
             (ValueError, r"variance: element \(1\) is -2, expected a variance", lambda: lnorm.layer_norm(x, mean=0, variance=[1.0, -2.0])),
             (ValueError, r"mean has shape \(3\), expected a number for each row", lambda: lnorm.layer_norm(x, mean=[1.0, 2.0, 3.0], variance=1)),
-            (ValueError, "eps is -1", lambda: lnorm.layer_norm(x, eps=-1)),
+            (ValueError, "eps.* -1 ", lambda: lnorm.layer_norm(x, eps=-1)),
             (ValueError, "axis 2", lambda: lnorm.layer_norm(x, axes=2)),
             (ValueError, "round xhat has no effect without weight or bias", lambda: lnorm.layer_norm(x, round="xhat")),
             (ValueError, "dtype: 'int8' is not", lambda: lnorm.layer_norm(x, dtype=np.int8)),
             (ValueError, "out: is float32 of shape", lambda: lnorm.layer_norm(x, out=np.empty(3, "f4"))),
-            (ValueError, "out: is int32, expected float8_e4m3fn", lambda: lnorm.layer_norm(x, out=np.empty(x.shape, "i4"))),
+            (ValueError, "out: is int32 .*expected", lambda: lnorm.layer_norm(x, out=np.empty(x.shape, "i4"))),
             (ValueError, "out: is read-only", lambda: lnorm.layer_norm(x, dtype="f8", out=[[0.0] * 3] * 2)),
             (TypeError, "out: expected a tuple of three", lambda: lnorm.layer_norm_backward(x, x, out=np.empty_like(x))),
             (ValueError, r"out\[0\]: is float32 of shape", lambda: lnorm.layer_norm_backward(x, x, out=(np.empty(3, "f4"), None, None))),
-            (ValueError, r"out\[1\]: is int64, expected", lambda: lnorm.layer_norm_backward(x, x, out=(None, np.empty(4, int), None))),
-            (ValueError, "out: the arrays lie among each other", lambda: lnorm.layer_norm_backward(x, x, out=(None, *[np.empty(x.shape[-1:], x.dtype)] * 2))),
+            (ValueError, r"out\[1\]: is int64 .*expected", lambda: lnorm.layer_norm_backward(x, x, out=(None, np.empty(4, int), None))),
+            (ValueError, "lie among each other", lambda: lnorm.layer_norm_backward(x, x, out=(None, *[np.empty(x.shape[-1:], x.dtype)] * 2))),
             (TypeError, "x: is of dtype complex64", lambda: lnorm.layer_norm(x.astype("c8"))),
-            (TypeError, "x: is a object, expected an array", lambda: lnorm.layer_norm(object())),
+            (TypeError, "x: is an object, expected an array", lambda: lnorm.layer_norm(object())),
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
             (TypeError, "x: is a masked array", lambda: lnorm.layer_norm(np.ma.masked_greater(x, 1))),
-            (TypeError, "x: is a masked array", lambda: lnorm.layer_norm([np.ma.masked_greater(x[0], 1)] * 2)),
+            (TypeError, r"x\[0\]: is a masked array", lambda: lnorm.layer_norm([np.ma.masked_greater(x[0], 1)] * 2)),
             (TypeError, "x: is a list, expected an array", lambda: lnorm.layer_norm(list_of_itself())),
             (ValueError, r"x\[0\]\[1\]: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm([[1, 10**30]])),
             (ValueError, "weight: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm(x, 10**30)),
@@ -310,22 +312,21 @@ class Arrays(unittest.TestCase):
             (ValueError, r"x\[1\]: is a list of 1, expected a number, as x\[0\] is", lambda: lnorm.layer_norm([1, [2]])),
             (TypeError, r"x\[0\]: is a NoneType, expected a number", lambda: lnorm.layer_norm([None, 1])),
             (ValueError, "out: has elements that share memory", lambda: lnorm.layer_norm(x, out=np.lib.stride_tricks.as_strided(np.empty(8, x.dtype), x.shape, (0,) * x.ndim))),
-            (ValueError, "eps: is beyond the range of float64", lambda: lnorm.layer_norm(x, eps=10**400)),
+            (ValueError, "range of float64", lambda: lnorm.layer_norm(x, eps=10**400)),
             (TypeError, "bfloat16, which NumPy has only with ml_dtypes", lambda: lnorm.layer_norm(x, dtype="bf16")),
-            (ValueError, "there is no option no_such", lambda: lnorm.check(x, x, no_such=1)),
-            (ValueError, "there is no option nonsense", lambda: lnorm.compare(x, x, nonsense=False)),
-            (ValueError, "there is no option nonsense", lambda: lnorm.mutants(x, nonsense=None)),
-            (ValueError, "quiet has no meaning here", lambda: lnorm.check(x, x, quiet=True)),
-            (ValueError, "help has no meaning here", lambda: lnorm.check(x, x, help=True)),
-            (TypeError, "axes: expected an integer, found '1,2'", lambda: lnorm.layer_norm(x, axes="1,2")),
-            (ValueError, "axes: .* is out of range", lambda: lnorm.layer_norm(x, axes=2**70)),
-            (TypeError, "axes: expected an integer, found 1.0", lambda: lnorm.layer_norm(x, axes=1.0)),
-            (TypeError, "eps: expected a number, found None", lambda: lnorm.layer_norm(x, eps=None)),
-            (TypeError, "ddof: expected an integer, found 1.5", lambda: lnorm.layer_norm(x, ddof=1.5)),
+            (TypeError, "there is no option .*no.such", lambda: lnorm.check(x, x, no_such=1)),
+            (TypeError, "did you mean eps.?on", lambda: lnorm.layer_norm(x, eps_onn="std")),
+            (TypeError, "there is no option .*nonsense", lambda: lnorm.compare(x, x, nonsense=False)),
+            (TypeError, "there is no option .*nonsense", lambda: lnorm.mutants(x, nonsense=None)),
+            (TypeError, "quiet", lambda: lnorm.check(x, x, quiet=True)),
+            (TypeError, "help", lambda: lnorm.check(x, x, help=True)),
+            (ValueError, "axes: .* is not an integer", lambda: lnorm.layer_norm(x, axes=2**70)),
+            (ValueError, "axes: '1.0' is not an integer", lambda: lnorm.layer_norm(x, axes=1.0)),
+            (ValueError, "ddof: '1.5' is not an integer", lambda: lnorm.layer_norm(x, ddof=1.5)),
             (TypeError, "rms: expected True or False, found 'no'", lambda: lnorm.layer_norm(x, rms="no")),
             (TypeError, "groups: expected an integer, found None", lambda: lnorm.group_norm(x, None)),
-            (TypeError, "round: expected names of steps, found None", lambda: lnorm.layer_norm(x, round=None)),
-            (ValueError, "threads: -1 is not 0 or more", lambda: lnorm.layer_norm(x, threads=-1)),
+            (TypeError, "x: is a dict", lambda: lnorm.layer_norm({"x": x})),
+            (ValueError, "threads: -1 is out of range", lambda: lnorm.layer_norm(x, threads=-1)),
             (ValueError, "eps has no effect beside rstd", lambda: lnorm.layer_norm(x, mean=0, rstd=1, eps=1e-3)),
             (ValueError, "ddof has no effect beside variance", lambda: lnorm.layer_norm(x, mean=0, variance=1, ddof=1)),
             (ValueError, "zero_centered_weight has no effect without weight", lambda: lnorm.layer_norm(x, zero_centered_weight=True)),
@@ -333,6 +334,21 @@ class Arrays(unittest.TestCase):
         ]:
             with self.subTest(words=words), self.assertRaisesRegex(error, words):
                 call()
+
+    def test_every_keyword_is_an_option_of_the_program(self):
+        x = np.random.default_rng(6).normal(size=(3, 4, 5)).astype("f4")
+        for options, same in [
+            ({"axis": 1}, {"axes": (1, 2)}),
+            ({"axes": "1,2"}, {"axes": [1, 2]}),
+            ({"unbiased": True}, {"ddof": 1}),
+            ({"gamma": 2.0, "beta": [1] * 5}, {"weight": 2, "bias": np.ones(5)}),
+            ({"weight": "[1, 2, 3, 4, 5]"}, {"weight": range(1, 6)}),
+            ({"eps": None, "round": None, "axes": None, "threads": None, "mean": None, "rms": False}, {"threads": 0}),
+        ]:
+            np.testing.assert_array_equal(lnorm.layer_norm(x, **options), lnorm.layer_norm(x, **same))
+        np.testing.assert_array_equal(lnorm.softmax(x, axis=1), lnorm.softmax(x, axes=1))
+        self.assertEqual(lnorm.layer_norm_with_stats(x, keepdim=False)[1].shape, (3, 4))
+        self.assertTrue(lnorm.check(x, lnorm.layer_norm(x, unbiased=True), unbiased=True))
 
 
 class Threads(unittest.TestCase):
@@ -348,83 +364,6 @@ for call in calls: call.join()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
-class DLPackStandIn:
-    """What an array of a library that is not here would look like."""
-
-    def __init__(self, array, device=(1, 0)):
-        self.array = array
-        self.device = device
-
-    def __dlpack_device__(self):
-        return self.device
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__()
-
-
-class DLPack(unittest.TestCase):
-    def test_tensors_where_they_lie(self):
-        x = np.random.default_rng(3).normal(size=(4, 5, 6)).astype("f4")
-        for view in (x, x.T, x[:, ::2], x[:, :, 1:]):
-            np.testing.assert_array_equal(lnorm.layer_norm(DLPackStandIn(view)), lnorm.layer_norm(view))
-        out = np.empty_like(x)
-        stand_in = DLPackStandIn(out)
-        self.assertIs(lnorm.layer_norm(x, out=stand_in), stand_in)
-        np.testing.assert_array_equal(out, lnorm.layer_norm(x))
-
-    def test_another_device_is_one_error(self):
-        with self.assertRaisesRegex(TypeError, "x: is on device cuda:1, expected the CPU"):
-            lnorm.layer_norm(DLPackStandIn(np.zeros(3, "f4"), (2, 1)))
-
-    def test_what_goes_wrong_in_an_export_is_said(self):
-        class Fails(DLPackStandIn):
-            def __dlpack__(self, **options):
-                raise BufferError("requires grad")
-
-        with self.assertRaisesRegex(TypeError, r"x: its __dlpack__\(\) raised BufferError: requires grad"):
-            lnorm.layer_norm(Fails(np.zeros(3, "f4")))
-        with self.assertRaisesRegex(TypeError, r"x: its __dlpack_device__\(\) is None, expected two integers"):
-            lnorm.layer_norm(DLPackStandIn(np.zeros(3, "f4"), None))
-
-    def test_a_capsule_is_freed_once(self):
-        x = np.zeros((8, 8), "f4")
-        count = sys.getrefcount(x)
-        for _ in range(100):
-            lnorm.layer_norm(DLPackStandIn(x))
-        self.assertLessEqual(sys.getrefcount(x), count + 1)
-
-
-def torch_or_skip():
-    try:
-        import torch
-    except ImportError:
-        raise unittest.SkipTest("there is no PyTorch here") from None
-    return torch
-
-
-class Torch(unittest.TestCase):
-    def test_tensors_of_pytorch(self):
-        torch = torch_or_skip()
-        x = torch.randn(4, 6, requires_grad=True)
-        np.testing.assert_array_equal(lnorm.layer_norm(x), lnorm.layer_norm(x.detach().numpy()))
-        np.testing.assert_array_equal(lnorm.layer_norm(x.T), lnorm.layer_norm(x.detach().numpy().T))
-        b = torch.randn(4, 6).to(torch.bfloat16)
-        y = torch.empty_like(b)
-        lnorm.layer_norm(b, out=y)
-        exact = torch.from_numpy(lnorm.layer_norm(b.double(), dtype=np.float64))
-        self.assertTrue(torch.equal(y, exact.to(torch.bfloat16)))
-        w = torch.randn(6).to(torch.bfloat16)
-        of_b = tuple(torch.empty_like(one) for one in (b, w, w))
-        lnorm.layer_norm_backward(y, b, w, out=of_b)
-        for found, exact in zip(of_b, lnorm.layer_norm_backward(y, b, w, dtype=np.float64)):
-            self.assertTrue(torch.equal(found, torch.from_numpy(exact).to(torch.bfloat16)))
-        self.assertEqual(lnorm.layer_norm(b, dtype=torch.float32).dtype, np.float32)
-        with self.assertRaisesRegex(TypeError, r"x: is a negated view, expected its resolve_neg\(\)"):
-            lnorm.layer_norm(torch._neg_view(x.detach()))
-        self.assertTrue(lnorm.check(x, torch.nn.functional.layer_norm(x, (6,))))
-        self.assertEqual(lnorm.softmax(torch.ones(2, 2, dtype=torch.bool)).tolist(), [[0.5, 0.5]] * 2)
-
-
 class Manners(unittest.TestCase):
     def test_threads_run_at_once(self):
         x = np.random.default_rng(5).normal(size=(64, 256)).astype("f4")
@@ -436,17 +375,40 @@ class Manners(unittest.TestCase):
                 np.testing.assert_array_equal(lnorm.layer_norm(x), expected)
                 verdicts.append(lnorm.check(x, expected).verdict)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
+        threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(verdicts, ["correctly rounded"] * 80)
+        self.assertEqual(verdicts, ["correctly rounded"] * 160)
 
-    def test_a_small_array_takes_microseconds(self):
-        x = np.ones((4, 4), "f4")
-        best = min(self.seconds_of(lambda: lnorm.layer_norm(x)) for _ in range(20))
-        self.assertLess(best, 20e-6)
+    def test_a_small_array_takes_microseconds(self):  # tests/bench/python_call.py says how many
+        x = np.ones((4, 64), "f4")
+        out = np.empty_like(x)
+        best = min(self.seconds_of(lambda: lnorm.layer_norm(x, out=out)) for _ in range(20))
+        self.assertLess(best, 200e-6)
+
+    def test_calls_leave_no_memory_behind(self):
+        x = np.ones((64, 1000), "f4")
+        stand_ins = [x, x[:, ::-1], x.tolist(), memoryview(x)]
+
+        def work():
+            for given in stand_ins:
+                lnorm.layer_norm_with_stats(given, [1.0] * 1000)
+                with self.assertRaises(ValueError):
+                    lnorm.layer_norm(given, [1.0])
+                with self.assertRaises(TypeError):
+                    lnorm.layer_norm(given, no_such=1)
+            lnorm.check(x[:2, :8], x[:2, :8], kernels="zeros")
+
+        for _ in range(50):
+            work()
+        gc.collect()
+        count, before = sys.getrefcount(x), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(250):
+            work()
+        self.assertEqual(sys.getrefcount(x), count)
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 4 << 10)  # KiB: one call that is kept has 250
 
     def seconds_of(self, call, times=200):
         start = time.perf_counter()

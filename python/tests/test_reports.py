@@ -64,7 +64,8 @@ class Interruption(unittest.TestCase):
 
     def test_ctrl_c_ends_work_that_takes_a_minute(self):
         x = np.random.default_rng(1).standard_normal((20000, 1000))
-        for work in [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000))]:
+        for work in [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000)),
+                     lambda: lnorm.layer_norm(x, kernel="reference", threads=1)]:
             timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
             timer.start()
             begin = time.monotonic()
@@ -124,6 +125,40 @@ class Reports(unittest.TestCase):
         first = r"^y differs: eps is added to the standard deviation \(eps-on-std; --eps-on std\)\ny: differs"
         with self.assertRaisesRegex(AssertionError, first):
             testing.assert_layer_norm(WRONG, X)
+
+    def test_every_difference_is_an_assertion_error(self):
+        xs = {"h.0": X, "h.1": X[:, ::-1]}
+        ys = {name: lnorm.layer_norm(x) for name, x in xs.items()}
+        for words, call in [
+            (r"y has shape \(2, 20\), but x has shape \(4, 20\)", lambda: testing.assert_layer_norm(RIGHT[:2], X)),
+            ("^y is float32, expected float16\n", lambda: testing.assert_layer_norm(RIGHT, X, dtype=np.float16)),
+            ("^y differs, and x is layer norm of y: they are exchanged", lambda: testing.assert_layer_norm(X, lnorm.layer_norm(X))),
+            ("^only in x: h.1\n", lambda: testing.assert_layer_norm({"h.0": ys["h.0"]}, xs)),
+            ("^only in y: h.1\n", lambda: testing.assert_layer_norm(ys, {"h.0": X})),
+            ("have no name in common", lambda: testing.assert_layer_norm({"other": X}, xs)),
+            ("^h.0 differs: eps is added to the standard deviation", lambda: testing.assert_layer_norm({**ys, "h.0": WRONG}, xs)),
+            (r"actual and expected differ in shape: \(2, 20\), expected \(4, 20\)", lambda: testing.assert_close(RIGHT[:2], RIGHT)),
+            ("only in expected: h.1", lambda: testing.assert_close({"h.0": X}, xs)),
+        ]:
+            with self.subTest(words=words), self.assertRaisesRegex(AssertionError, words):
+                call()
+        testing.assert_layer_norm(RIGHT, X, dtype="float32")
+        with self.assertRaisesRegex(ValueError, "weight has shape"):
+            testing.assert_layer_norm(RIGHT, X, [1.0, 2.0])
+        self.assertEqual(lnorm.check({"h.0": X}, ys).only_in_y, ["h.1"])
+        self.assertFalse(lnorm.check({"h.0": X}, ys))
+        testing.assert_close(X[:0], X[:0])
+        testing.assert_layer_norm(X[:0], X[:0])
+
+    def test_pytest_shows_no_line_of_the_package(self):
+        code = "import numpy as np\nfrom lnorm.testing import assert_close\ndef test_it():\n    assert_close(np.ones(3), np.zeros(3))\n"
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "test_it.py")
+            file.write_text(code)
+            command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", file]
+            shown = subprocess.run(command, capture_output=True, text=True).stdout
+        self.assertIn("E       AssertionError: actual and expected differ", shown)
+        self.assertNotIn("testing.py", shown)
 
     def test_a_bug_that_rounding_hides_is_a_warning(self):
         x = 2.3 * np.random.default_rng(3).normal(size=(64, 256)).astype(np.float32)

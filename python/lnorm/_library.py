@@ -1,0 +1,257 @@
+"""liblnorm by ctypes: where it is, its functions, and a job of it, whose errors are exceptions."""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import functools
+import os
+import pathlib
+import queue
+import threading
+from typing import Any, Iterable
+
+from ._tensors import Tensor, dtype_name, new_array, tensor_of
+
+__tracebackhide__ = True
+
+__version__ = "@PROJECT_VERSION@"
+FILE = "liblnorm.so.0"
+
+_Job, _Text, _Int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "version": (_Text, []),
+    "option_kind": (_Int, [_Text, _Text]),
+    "job_new": (_Job, [_Text]),
+    "job_free": (None, [_Job]),
+    "job_set": (_Int, [_Job, _Text, _Text]),
+    "job_bind": (_Int, [_Job, _Text, ctypes.c_void_p]),
+    "job_bind_member": (_Int, [_Job, _Text, _Text, ctypes.c_void_p]),
+    "job_result": (_Int, [_Job, _Text, ctypes.c_void_p]),
+    "job_bind_result": (_Int, [_Job, _Text, ctypes.c_void_p]),
+    "job_run": (_Int, [_Job]),
+    "job_cancel": (None, [_Job]),
+    "job_text": (_Text, [_Job]),
+    "job_json": (_Text, [_Job]),
+    "job_error": (_Text, [_Job]),
+    "job_hint": (_Text, [_Job]),
+    "job_role_at_fault": (_Text, [_Job]),
+    "job_fault": (_Int, [_Job]),
+    "main": (_Int, [_Int, ctypes.POINTER(_Text)]),
+}
+# What lnorm_option_kind and lnorm_job_fault say.
+FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
+_OF_SETS = (b"check", b"compare", b"mutants")
+UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
+
+
+def _open() -> Any:
+    """The library that is named, or lies beside this file, or that the loader finds."""
+    here = pathlib.Path(__file__).resolve().parent
+    named = os.environ.get("LNORM_LIBRARY")
+    lying = [str(file) for file in (here / FILE, here / "lib" / FILE) if file.exists()]
+    path = named or (lying or [FILE])[0]
+    try:
+        library = ctypes.CDLL(path)
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(library, "lnorm_" + name)
+            function.restype, function.argtypes = result, arguments
+            setattr(library, name, function)
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"lnorm needs {FILE}: {error}; LNORM_LIBRARY may say where it is") from None
+    found = library.version().decode()
+    if found != __version__:
+        raise ImportError(f"lnorm {__version__} needs {FILE} of its version, found {found} in {path}")
+    return library
+
+
+_library = _open()
+main = _library.main
+_new, _run, _set = _library.job_new, _library.job_run, _library.job_set
+_bind, _bind_member, _bind_result = _library.job_bind, _library.job_bind_member, _library.job_bind_result
+
+
+@functools.lru_cache(maxsize=1024)
+def option_kind(command: bytes, name: str) -> int:
+    kind: int = _library.option_kind(command, name.encode(errors="replace"))
+    return kind
+
+
+def _text_of(value: Any) -> str:
+    """A value as the program reads it: a number in the shortest decimals that read back as the same float64."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "tolist"):  # NumPy's and PyTorch's
+        value = value.tolist()
+    if isinstance(value, (list, tuple, range, set, frozenset)):
+        return ",".join(map(_text_of, value))
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _truth(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):  # NumPy's
+        return bool(value)
+    raise TypeError(f"{name}: expected True or False, found {value!r}")
+
+
+# Where threads wait for jobs. They are kept: a thread is a millisecond's work for TBB. A child process has none of them.
+_idle: list[queue.SimpleQueue[Any]] = []
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _work(tasks: queue.SimpleQueue[Any]) -> None:
+    while True:
+        job, found, done = tasks.get()
+        found.append(_run(job._job))
+        del job  # kept until here, even if the main thread was interrupted twice and left it
+        _idle.append(tasks)
+        done.release()
+
+
+class Job:
+    """A command with its options and tensors, which are kept until the job goes."""
+
+    # What has fewer bytes than this is done before a hand is on the keyboard: Ctrl-C need not end it.
+    LONG = 1 << 22
+
+    def __init__(self, command: bytes, is_long: bool = False) -> None:
+        self.command = command
+        self._bytes = self.LONG if is_long else 0
+        self._kept: list[Tensor] = []
+        self._outs: dict[str, str] = {}  # what results are called here
+        self._job = _new(command)
+        if not self._job:
+            raise MemoryError
+
+    def __del__(self, free: Any = _library.job_free) -> None:
+        free(self._job)
+
+    def fail(self) -> None:
+        """Raises the error of the last call. Its role_at_fault says which tensor does not fit."""
+        job = self._job
+        fault = _library.job_fault(job)
+        words, hint, role = (
+            function(job).decode(errors="replace")
+            for function in (_library.job_error, _library.job_hint, _library.job_role_at_fault)
+        )
+        result, colon, rest = words.partition(": ")
+        if colon and result in self._outs:
+            words = f"{self._outs[result]}: {rest}"
+        kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
+        error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
+        error.role_at_fault = role
+        raise error
+
+    def _keep(self, value: Any, name: str, is_out: bool = False) -> Tensor:
+        tensor = tensor_of(value, name, is_out)
+        self._bytes += tensor.nbytes
+        self._kept.append(tensor)
+        return tensor
+
+    def bind(self, role: str, value: Any, name: str) -> None:
+        """A tensor, or for a report several in a dict, by their names. name: what the caller calls it."""
+        if isinstance(value, dict) and self.command in _OF_SETS:
+            for key, one in value.items():
+                member = self._keep(one, f"{name}[{key!r}]")
+                if _bind_member(self._job, role.encode(), str(key).encode(), ctypes.byref(member)):
+                    self.fail()
+            return
+        tensor = self._keep(value, name)
+        if _bind(self._job, role.encode(), ctypes.byref(tensor)):
+            self.fail()
+
+    def set(self, name: str, value: Any) -> None:
+        """An option by its name in Python. None leaves it as it is."""
+        kind = option_kind(self.command, name)
+        if value is None and kind:
+            return
+        words: Iterable[str | None]
+        if kind == TENSOR and not isinstance(value, str):
+            self.bind(name, value, name)
+            return
+        if kind in (FLAG, NEGATED):
+            is_named = kind == FLAG or name.startswith("no_")
+            if _truth(name, value) != is_named:
+                return
+            words, name = [None], name if is_named else "no_" + name
+        elif name in ("dtype", "arithmetic", "as"):
+            words = [dtype_name(value)]
+        elif name == "threads" and isinstance(value, int) and value == 0:
+            return
+        elif kind == REPEATED and isinstance(value, (list, tuple)):
+            words = map(_text_of, value)
+        else:
+            words = [_text_of(value)]
+            if name == "round" and words == [""]:
+                return
+        for word in words:
+            if _set(self._job, name.encode(errors="replace"), word if word is None else word.encode(errors="replace")):
+                self.fail()
+
+    def set_all(self, options: dict[str, Any]) -> None:
+        for name, value in options.items():
+            self.set(name, value)
+
+    def result(self, role: bytes, out: Any = None, name: str = "out") -> Any:
+        """Binds a result to `out` or to a new array, and gives that; None where the command has no such result."""
+        if out is None:
+            info = Tensor()
+            status = _library.job_result(self._job, role, ctypes.byref(info))
+            if status == 1:
+                return None
+            if status:
+                self.fail()
+            out = new_array(info.dtype.decode(), info.extents(), self._kept)
+        self._outs[role.decode()] = name
+        tensor = self._keep(out, name, True)
+        if _bind_result(self._job, role, ctypes.byref(tensor)):
+            self.fail()
+        return out
+
+    def made(self, result: str) -> Any:
+        """A copy of what the job has made itself, or None."""
+        info = Tensor()
+        status = _library.job_result(self._job, result.encode(), ctypes.byref(info))
+        if status:
+            return None if status == 1 else self.fail()
+        array = new_array(info.dtype.decode(), info.extents(), [], may_be_torch=True)
+        into = tensor_of(array, result, True)
+        ctypes.memmove(into.data or 0, info.data or 0, into.nbytes)
+        return array
+
+    def run(self) -> int:
+        """The exit status. Ctrl-C ends what takes long: another thread works, since the main one has the signals."""
+        if self._bytes < self.LONG or threading.current_thread() is not threading.main_thread():
+            status = _run(self._job)
+        else:
+            status = self._run_apart()
+        if status == 2:
+            self.fail()
+        return int(status)
+
+    def _run_apart(self) -> int:
+        found: list[int] = []
+        done = _thread.allocate_lock()
+        done.acquire()
+        try:
+            tasks = _idle.pop()
+        except IndexError:
+            tasks = queue.SimpleQueue()
+            _thread.start_new_thread(_work, (tasks,))
+        tasks.put((self, found, done))
+        try:
+            done.acquire()
+        except BaseException:
+            _library.job_cancel(self._job)
+            if not found:
+                done.acquire()
+            raise
+        return found[0]
+
+    def text(self) -> str:
+        text: str = _library.job_text(self._job).decode()
+        return text
+
+    def json(self) -> str:
+        text: str = _library.job_json(self._job).decode()
+        return text
