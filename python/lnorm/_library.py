@@ -203,12 +203,12 @@ class Job:
         return array
 
     def run(self) -> int:
-        """The exit status. Ctrl-C ends what takes long: another thread works, since the main one has the signals."""
+        """The exit status; 2 is of a report that could not judge. Ctrl-C ends what takes long: another thread works, since the main one has the signals."""
         if self._bytes < self.LONG or threading.current_thread() is not threading.main_thread():
             status = _run(self._job)
         else:
             status = self._run_apart()
-        if status == 2:
+        if status == 2 and (_library.job_error(self._job) or not _library.job_json(self._job)):
             self.fail()
         return int(status)
 
