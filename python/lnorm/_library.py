@@ -163,14 +163,13 @@ class Job:
             words, name = [None], name if is_named else "no_" + name
         elif name in ("dtype", "arithmetic", "as"):
             words = [dtype_name(value)]
-        elif name == "threads" and isinstance(value, int) and value == 0:
-            return
         elif kind == REPEATED and isinstance(value, (list, tuple)):
             words = map(_text_of, value)
         else:
-            words = [_text_of(value)]
-            if name == "round" and words == [""]:
+            text = _text_of(value)
+            if (name, text) in (("round", ""), ("threads", "0")):  # no steps; as many as there are
                 return
+            words = [text]
         for word in words:
             if _set(self._job, name.encode(errors="replace"), word if word is None else word.encode(errors="replace")):
                 self.fail()
