@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH=$PWD/build/release/python LNORM_PROGRAM=$PWD/build/release/lnorm
 /usr/bin/python3 -m pytest -q -p no:cacheprovider python/tests "$@"
-/usr/bin/python3 -m mypy --strict --cache-dir=/dev/null build/release/python/lnorm
+/usr/bin/python3 -m mypy --strict --python-version 3.9 --cache-dir=/dev/null build/release/python/lnorm

@@ -9,9 +9,9 @@ trap 'rm -rf "$folder"' EXIT
 
 # The name of a wheel says which glibc it needs. Nothing in it needs a newer one, and something needs that one.
 for file in "$@"; do
-  [[ $file == *.whl ]] || continue
+  [[ $file == *.whl ]] && command -v objdump >/dev/null || continue
   said=$(sed -n 's/.*-py3-none-manylinux_2_\([0-9]*\)_.*[.]whl$/\1/p' <<<"$file")
-  unzip -q "$file" -d "$folder/wheel"
+  /usr/bin/python3 -m zipfile -e "$file" "$folder/wheel"
   found=$(find "$folder/wheel" -type f \( -name '*.so*' -o -path '*/scripts/*' \) -exec objdump -T {} + |
     sed -n 's/.*(GLIBC_2[.]\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
   [ -n "$said" ] && [ "$found" = "$said" ] || {

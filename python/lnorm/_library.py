@@ -18,27 +18,15 @@ __tracebackhide__ = True
 __version__ = "@PROJECT_VERSION@"
 FILE = "liblnorm.so.0"
 
-_Job, _Text, _Int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "version": (_Text, []),
-    "option_kind": (_Int, [_Text, _Text]),
-    "job_new": (_Job, [_Text]),
-    "job_free": (None, [_Job]),
-    "job_set": (_Int, [_Job, _Text, _Text]),
-    "job_bind": (_Int, [_Job, _Text, ctypes.c_void_p]),
-    "job_bind_member": (_Int, [_Job, _Text, _Text, ctypes.c_void_p]),
-    "job_result": (_Int, [_Job, _Text, ctypes.c_void_p]),
-    "job_bind_result": (_Int, [_Job, _Text, ctypes.c_void_p]),
-    "job_run": (_Int, [_Job]),
-    "job_cancel": (None, [_Job]),
-    "job_text": (_Text, [_Job]),
-    "job_json": (_Text, [_Job]),
-    "job_error": (_Text, [_Job]),
-    "job_hint": (_Text, [_Job]),
-    "job_role_at_fault": (_Text, [_Job]),
-    "job_fault": (_Int, [_Job]),
-    "main": (_Int, [_Int, ctypes.POINTER(_Text)]),
-}
+_J, _T, _I, _P = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p
+# What each function returns, and takes.
+_FUNCTIONS: dict[str, list[Any]] = {
+    "version": [_T], "option_kind": [_I, _T, _T], "job_new": [_J, _T], "job_free": [None, _J], "job_set": [_I, _J, _T, _T],
+    "job_bind": [_I, _J, _T, _P], "job_bind_member": [_I, _J, _T, _T, _P], "job_result": [_I, _J, _T, _P],
+    "job_bind_result": [_I, _J, _T, _P], "job_run": [_I, _J], "job_cancel": [None, _J], "job_text": [_T, _J], "job_json": [_T, _J],
+    "job_error": [_T, _J], "job_hint": [_T, _J], "job_role_at_fault": [_T, _J], "job_fault": [_I, _J],
+    "main": [_I, _I, ctypes.POINTER(_T)],
+}  # fmt: skip
 # What lnorm_option_kind and lnorm_job_fault say.
 FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
 _OF_SETS = (b"check", b"compare", b"mutants")
@@ -46,16 +34,15 @@ UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
 
 
 def _open() -> Any:
-    """The library that is named, or lies beside this file, or that the loader finds."""
+    """The library that lies beside this file, or in lib/, or that is named, or that the loader finds."""
     here = pathlib.Path(__file__).resolve().parent
-    named = os.environ.get("LNORM_LIBRARY")
     lying = [str(file) for file in (here / FILE, here / "lib" / FILE) if file.exists()]
-    path = named or (lying or [FILE])[0]
+    path = lying[0] if lying else os.environ.get("LNORM_LIBRARY") or FILE
     try:
         library = ctypes.CDLL(path)
-        for name, (result, arguments) in _FUNCTIONS.items():
+        for name, types in _FUNCTIONS.items():
             function = getattr(library, "lnorm_" + name)
-            function.restype, function.argtypes = result, arguments
+            function.restype, *function.argtypes = types
             setattr(library, name, function)
     except (OSError, AttributeError) as error:
         raise ImportError(f"lnorm needs {FILE}: {error}; LNORM_LIBRARY may say where it is") from None
@@ -115,13 +102,13 @@ class Job:
     LONG = 1 << 22
 
     def __init__(self, command: bytes, is_long: bool = False) -> None:
+        self._job = _new(command)
+        if not self._job:
+            raise MemoryError
         self.command = command
         self._bytes = self.LONG if is_long else 0
         self._kept: list[Tensor] = []
         self._outs: dict[str, str] = {}  # what results are called here
-        self._job = _new(command)
-        if not self._job:
-            raise MemoryError
 
     def __del__(self, free: Any = _library.job_free) -> None:
         free(self._job)
@@ -176,35 +163,30 @@ class Job:
             words, name = [None], name if is_named else "no_" + name
         elif name in ("dtype", "arithmetic", "as"):
             words = [dtype_name(value)]
-        elif name == "threads" and isinstance(value, int) and value == 0:
-            return
         elif kind == REPEATED and isinstance(value, (list, tuple)):
             words = map(_text_of, value)
         else:
-            words = [_text_of(value)]
-            if name == "round" and words == [""]:
+            text = _text_of(value)
+            if (name, text) in (("round", ""), ("threads", "0")):  # no steps; as many as there are
                 return
+            words = [text]
         for word in words:
             if _set(self._job, name.encode(errors="replace"), word if word is None else word.encode(errors="replace")):
                 self.fail()
 
-    def set_all(self, options: dict[str, Any]) -> None:
-        for name, value in options.items():
-            self.set(name, value)
-
-    def result(self, role: bytes, out: Any = None, name: str = "out") -> Any:
+    def result(self, role: str, out: Any = None, name: str = "out") -> Any:
         """Binds a result to `out` or to a new array, and gives that; None where the command has no such result."""
         if out is None:
             info = Tensor()
-            status = _library.job_result(self._job, role, ctypes.byref(info))
+            status = _library.job_result(self._job, role.encode(), ctypes.byref(info))
             if status == 1:
                 return None
             if status:
                 self.fail()
             out = new_array(info.dtype.decode(), info.extents(), self._kept)
-        self._outs[role.decode()] = name
+        self._outs[role] = name
         tensor = self._keep(out, name, True)
-        if _bind_result(self._job, role, ctypes.byref(tensor)):
+        if _bind_result(self._job, role.encode(), ctypes.byref(tensor)):
             self.fail()
         return out
 
@@ -220,12 +202,12 @@ class Job:
         return array
 
     def run(self) -> int:
-        """The exit status. Ctrl-C ends what takes long: another thread works, since the main one has the signals."""
+        """The exit status; 2 is of a report that could not judge. Ctrl-C ends what takes long: another thread works, since the main one has the signals."""
         if self._bytes < self.LONG or threading.current_thread() is not threading.main_thread():
             status = _run(self._job)
         else:
             status = self._run_apart()
-        if status == 2:
+        if status == 2 and (_library.job_error(self._job) or not _library.job_json(self._job)):
             self.fail()
         return int(status)
 

@@ -94,7 +94,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, out: Any = None,
     ValueError: weight has shape (2), but the normalized shape is (4)
     """
     job = _apply(x, weight, bias, options)
-    y = job.result(b"y", out)
+    y = job.result("y", out)
     job.run()
     return y
 
@@ -124,7 +124,7 @@ def layer_norm_with_stats(
     (2, 1)
     """
     job = _apply(x, weight, bias, options)
-    results = job.result(b"y", out), job.result(b"mean"), job.result(b"rstd")
+    results = job.result("y", out), job.result("mean"), job.result("rstd")
     job.run()
     return results
 
@@ -183,7 +183,7 @@ def softmax(x: Any, axes: Any = None, *, out: Any = None, **options: Any) -> Any
     job.bind("input", x, "x")
     for name, value in {"axes": axes, **options}.items():
         job.set(name, value)
-    y = job.result(b"y", out)
+    y = job.result("y", out)
     job.run()
     return y
 
@@ -230,6 +230,6 @@ def layer_norm_backward(
     found = {}
     # What is given says the dtype of what is not.
     for number in sorted(range(3), key=lambda number: out[number] is None):
-        found[number] = job.result((b"dx", b"dweight", b"dbias")[number], out[number], f"out[{number}]")
+        found[number] = job.result(("dx", "dweight", "dbias")[number], out[number], f"out[{number}]")
     job.run()
     return found[0], found[1], found[2]

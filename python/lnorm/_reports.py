@@ -83,7 +83,10 @@ class Comparison(Report):
 
 
 class Verdict(Report):
-    """What `check` found; true if rounding explains every element, or the criteria hold where some are given."""
+    """What `check` found; true if rounding explains every element, or the criteria hold where some are given.
+
+    Its exit_status is 2 if elements could not be judged.
+    """
 
 
 class Mutants(Report):
@@ -249,6 +252,9 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
         status, text, document = _run(b"check", tensors, {"weight": weight, "bias": bias, **options}, True)
     lines = [f"{key.replace('_', ' ')}: {', '.join(names)}" for key, names in only.items() if names]
     verdict = Verdict(1 if only else status, "\n".join([*lines, text]), document)
+    judged = [tensor for tensor in verdict.json.get("tensors", [verdict.json]) if tensor["elements"]]
+    if verdict.exit_status == 2 and not any(tensor["verdict"] in ("differs", "not judged") for tensor in judged):
+        verdict.exit_status = 0  # nothing is wrong where there is nothing
     verdict.json.update(only)
     return verdict
 

@@ -8,8 +8,10 @@ import gc
 import glob
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
@@ -164,7 +166,7 @@ def torch_stand_in(device, stands_for):
         def is_pinned(self):
             return False
 
-        dtype = property(lambda self: f"torch.{self._array.dtype}")
+        dtype = property(lambda self: type("dtype", (), {"__str__": lambda _: f"torch.{self._array.dtype}"})())
         shape = property(lambda self: self._array.shape)
 
         def stride(self):
@@ -360,9 +362,12 @@ class WithoutNumPy(unittest.TestCase):
 
 class Library(unittest.TestCase):
     def test_one_error_if_there_is_no_library(self):
-        for path in ("/no/liblnorm.so.0", ctypes.util.find_library("c")):
-            run = subprocess.run([sys.executable, "-c", "import lnorm"], capture_output=True, text=True, env={**os.environ, "LNORM_LIBRARY": path})
-            self.assertRegex(run.stderr.splitlines()[-1], "^ImportError: lnorm needs liblnorm.so.0: ")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(pathlib.Path(lnorm.__file__).parent, folder + "/lnorm", ignore=shutil.ignore_patterns("*.so*"))
+            for path in ("/no/liblnorm.so.0", ctypes.util.find_library("c")):
+                given = {**os.environ, "LNORM_LIBRARY": path, "PYTHONPATH": folder}
+                run = subprocess.run([sys.executable, "-c", "import lnorm"], capture_output=True, text=True, env=given)
+                self.assertRegex(run.stderr.splitlines()[-1], "^ImportError: lnorm needs liblnorm.so.0: ")
 
 
 if __name__ == "__main__":

@@ -35,9 +35,7 @@ for name, call in [
 
 
 def measured(folder):
-    environment = {**os.environ, "PYTHONPATH": folder, "OMP_NUM_THREADS": "1"}
-    if folder != HERE:
-        environment.pop("LNORM_LIBRARY", None)  # of the package that is measured
+    environment = {**os.environ, "PYTHONPATH": folder}
     lines = subprocess.run([sys.executable, "-c", CODE], check=True, capture_output=True, text=True, env=environment).stdout
     return {name: float(microseconds) for name, microseconds in (line.rsplit(",", 1) for line in lines.splitlines())}
 
