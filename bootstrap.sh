@@ -5,7 +5,8 @@
 #   ./bootstrap.sh install [PREFIX]   program, library, manual, completions; into /usr/local, or ~/.local if not root
 #   ./bootstrap.sh python    the Python package; the last line is its folder, for PYTHONPATH
 #   ./bootstrap.sh python-test   the same, and passes its tests
-#   ./bootstrap.sh wheel     the same and the program, as build/lnorm-*.whl for pip, with the libraries that they need
+#   ./bootstrap.sh wheel     the same and the program, as build/lnorm-*.whl for pip, with the libraries that they need;
+#                            wheel arm64: for Arm, tried in an emulator
 #   ./bootstrap.sh static    the program for other Linux machines, build/lnorm-*.tar.xz
 #   ./bootstrap.sh package   Debian packages in build/: lnorm_*.deb, lnorm-mpi_*.deb, python3-lnorm_*.deb, and liblnorm-dev_*.deb
 #                            for the library
@@ -39,8 +40,8 @@ package_packages=(dpkg-dev file lintian)
 wheel_packages=(patchelf python3-venv python3-wheel)
 static_packages=(patchelf xz-utils)
 lint_packages=(clang-format clang-tidy)
-python_packages=(pybind11-dev python3 python3-dev python3-numpy)
-python_test_packages=(mypy python3-pytest)
+python_packages=(python3 python3-numpy)
+python_test_packages=(mypy python3-pandas python3-pytest python3-torch)
 bench_packages=(hyperfine libbenchmark-dev libdnnl-dev python3 time unzip)
 
 # Prints those of the packages that are not installed.
@@ -103,15 +104,15 @@ build_release() {  # options for cmake
 }
 
 build_python() {  # options for cmake
-  build_release -DLNORM_PYTHON=ON -DPython_EXECUTABLE=/usr/bin/python3 "$@"
+  build_release -DLNORM_PYTHON=ON "$@"
 }
 
 # Downloads the libraries of another architecture and unpacks them into a folder. apt works on lists and states of
 # its own here: the machine's stay as they are, nothing is installed, and no root is needed.
 unpack_libraries() {  # architecture, folder
-  [ ! -e "$2/complete" ] || return 0
+  [ ! -e "$2/has-python" ] || return 0
   local apt package needed
-  mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" | grep -E '^lib|^zlib|json')
+  mapfile -t needed < <(printf '%s\n' "${build_packages[@]}" python3 | grep -E '^lib|^zlib|json|python')
   apt=$(mktemp -d)
   mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
   touch "$apt/status"
@@ -136,7 +137,15 @@ END
     esac
   done
   rm -rf "$apt"
-  touch "$2/complete"
+  touch "$2/has-python"
+}
+
+# What a build for another architecture needs, and `emulator`, which runs what it makes.
+prepare_cross() {  # architecture, triplet
+  install "${build_packages[@]}" "g++-$2" python3 qemu-user
+  local sysroot=$PWD/build/cross-$1/sysroot
+  unpack_libraries "$1" "$sysroot"
+  emulator=("qemu-${2%%-*}" -L "/usr/$2" -E "LD_LIBRARY_PATH=$sysroot/usr/lib/$2:$sysroot/lib/$2")
 }
 
 show() {
@@ -216,9 +225,25 @@ END
     ;;
   wheel)
     install "${build_packages[@]}" "${python_packages[@]}" "${wheel_packages[@]}"
-    build_python
-    rm -f build/*.whl
-    packaging/wheel.py
+    case "${2:-}" in
+      "")
+        build_python
+        rm -f build/*"_$(uname -m).whl"
+        packaging/wheel.py
+        ;;
+      arm64)
+        prepare_cross arm64 aarch64-linux-gnu
+        build cross-arm64 -DLNORM_PYTHON=ON
+        cmake --build build/cross-arm64 --target lnorm_generated
+        rm -f build/*_aarch64.whl
+        packaging/wheel.py build/cross-arm64 aarch64
+        tests/cross/wheel.sh build/*_aarch64.whl build/cross-arm64/sysroot "${emulator[@]}"
+        ;;
+      *)
+        echo "bootstrap.sh: wheel is for this machine, or for arm64, found $2" >&2
+        exit 2
+        ;;
+    esac
     ls build/*.whl
     ;;
   static)
@@ -274,15 +299,11 @@ END
         exit 2
         ;;
     esac
-    install "${build_packages[@]}" "g++-$triplet" python3 qemu-user
     cmake --preset release >/dev/null
     cmake --build --preset release --target lnorm_app
-    there=build/cross-$2
-    unpack_libraries "$2" "$there/sysroot"
+    prepare_cross "$2" "$triplet"
     build "cross-$2"
-    libraries=$there/sysroot/usr/lib/$triplet:$there/sysroot/lib/$triplet
-    emulator=("qemu-${triplet%%-*}" -L "/usr/$triplet" -E "LD_LIBRARY_PATH=$PWD/${libraries//:/:$PWD/}")
-    tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "$there/lnorm"
+    tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "build/cross-$2/lnorm"
     ;;
   fresh)
     case "${2:-}" in

@@ -5,12 +5,12 @@
 #include <cctype>
 #include <exception>
 
+#include "lnorm.h"
 #include "lnorm/core/interruption.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm.h"
 #include "lnorm/pipeline/executor.hpp"
 #include "lnorm/report/style.hpp"
 #include "print_error.hpp"
@@ -47,9 +47,16 @@ constexpr std::array kResults{
     ResultRow{kGrad, "dbias", "--dbias"},
 };
 
-// They say how a terminal or a standard stream is used, which a job has none of.
+// They say how a terminal, a standard stream or an output file is used, which a job has none of.
 constexpr std::string_view kOfProgram =
-    " --color --csv --help --json --progress --quiet --save-json --verbose ";
+    " --color --csv --help --json --name --nan --progress --quiet --save-json --to --verbose ";
+
+bool is_of_program(Command command, const Option& option) {
+  if (kOfProgram.find(concat(' ', option.name(), ' ')) != kOfProgram.npos) return true;
+  return std::any_of(kResults.begin(), kResults.end(), [&](const ResultRow& row) {
+    return (row.commands & command) != 0 && option.has_name(row.option);
+  });
+}
 
 const RoleRow* find_role(Command command, std::string_view name) {
   const auto* const found = std::find_if(
@@ -136,11 +143,11 @@ const Option& Job::option_of(const std::string& name) const {
     try {
       fail_option(command_.command, option);
     } catch (const Error& error) {
-      throw UnknownName(error.what(), error);
+      throw UnknownName(concat("there is no option ", printable(name)), error);
     }
   }
-  if (kOfProgram.find(concat(' ', found->name(), ' ')) != kOfProgram.npos) {
-    throw UnknownName(concat(option, " has no meaning here: a report has all of it"));
+  if (is_of_program(command_.command, *found)) {
+    throw UnknownName(concat(option, " has no meaning here: results and reports are in memory"));
   }
   return *found;
 }
@@ -161,6 +168,7 @@ void Job::set(const std::string& name, const std::optional<std::string>& value) 
     throw Error(concat(option.name(), value ? " takes no value, found " : " takes a value",
                        value ? printable(*value) : ""));
   }
+  planned_.clear();
   use(arguments_, given_, option, value.value_or(""));
 }
 
@@ -182,6 +190,7 @@ void Job::bind(const std::string& role, const std::string& member, Memory tensor
   set_order(tensor);
   tensors.emplace_back(member, std::move(tensor));
   sets_.clear();
+  planned_.clear();
 }
 
 void Job::bind_result(const std::string& name, const Memory& memory) {
@@ -191,13 +200,17 @@ void Job::bind_result(const std::string& name, const Memory& memory) {
       throw Error(concat(name, ": has elements that share memory, expected a place for each"));
     }
     results_.insert_or_assign(name, Place{find_option(command_.command, row.option), memory});
+    const auto planned = planned_.find(name);
+    // Another dtype is that of other results as well.
+    if (planned == planned_.end() || planned->second.dtype != memory.info.dtype) planned_.clear();
     return;
   }
-  throw UnknownName(concat("lnorm ", command_.name, " has no result ", printable(name)));
+  fail_result(name);
 }
 
 // The arguments as the command line would give them, with these results.
-Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>& results) {
+Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>& results,
+                        bool are_all) {
   Arguments arguments = arguments_;
   Given given = given_;
   if (!arguments.linewidth) arguments.linewidth = Style::kAnyWidth;
@@ -212,7 +225,7 @@ Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>
     throw Error(concat(find_role(command_.command, "input") ? "input" : "actual",
                        " is missing: nothing is bound to it"));
   }
-  check_options(given);
+  if (are_all) check_options(given);
   check_arguments(given, arguments);
   if (!arguments.output.dtype) {
     // Results that have a place say their dtypes.
@@ -237,17 +250,30 @@ Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>
 }
 
 std::optional<TensorInfo> Job::result(const std::string& name) {
+  // All of a command are planned at once: callers ask for one after another.
+  std::vector<std::pair<const Option*, std::string>> words;
+  std::vector<std::string> names;
   for (const ResultRow& row : kResults) {
-    if ((row.commands & command_.command) == 0 || row.name != name) continue;
-    if (name == "mean" && !arguments_.normalization.options.formula.has_mean()) return {};
-    const Option* const option = find_option(command_.command, row.option);
-    Arguments arguments = prepared({{option, place_of(name)}});
-    std::vector<TensorInfo> planned;
-    arguments.output.planned = &planned;
-    command_.run(arguments);
-    // y is the first of apply's; any other one is the last, since no more are asked for.
-    return name == "y" ? planned.front() : planned.back();
+    if ((row.commands & command_.command) == 0) continue;
+    if (row.name == "mean" && !arguments_.normalization.options.formula.has_mean()) {
+      if (name == row.name) return {};
+      continue;
+    }
+    if (row.name == "sum" && name != row.name) continue;  // it needs a residual
+    names.emplace_back(row.name);
+    words.emplace_back(find_option(command_.command, row.option), place_of(row.name));
   }
+  if (std::find(names.begin(), names.end(), name) == names.end()) fail_result(name);
+  if (const auto found = planned_.find(name); found != planned_.end()) return found->second;
+  Arguments arguments = prepared(words, false);
+  std::vector<TensorInfo> planned;
+  arguments.output.planned = &planned;
+  command_.run(arguments);
+  for (std::size_t i = 0; i < names.size(); ++i) planned_.insert_or_assign(names[i], planned.at(i));
+  return planned_.at(name);
+}
+
+void Job::fail_result(const std::string& name) const {
   throw UnknownName(concat("lnorm ", command_.name, " has no result ", printable(name)));
 }
 
@@ -266,8 +292,7 @@ int Job::run() {
   text_.clear();
   json_.clear();
   notes_.clear();
-  const bool makes_files = arguments_.output.path != "-" && results_.empty();
-  if (command_.command == kInputs && !makes_files) return run_inputs();
+  if (command_.command == kInputs && arguments_.output.path == "-") return run_inputs();
   ResultsInMemory places;
   std::vector<std::pair<const Option*, std::string>> words;
   Detours detours;
@@ -288,14 +313,14 @@ int Job::run() {
     places.emplace(place_of(name), memory);
     words.emplace_back(place.option, place_of(name));
   }
-  Arguments arguments = prepared(words);
+  Arguments arguments = prepared(words, true);
   // Those of other results say where the first one would go.
   if (arguments.output.path == "-" && !results_.empty()) {
     arguments.output.path = place_of("");
     places.emplace(arguments.output.path, std::nullopt);
   }
   const bool writes_tensors = (command_.command & (kApply | kSoftmax | kConvert | kGrad)) != 0;
-  if (writes_tensors && results_.empty() && !makes_files) {
+  if (writes_tensors && results_.empty()) {
     throw Error("no result is bound: nothing would be computed");
   }
   arguments.output.in_memory = &places;
@@ -329,7 +354,7 @@ int Job::run_command(const Arguments& given) {
 
 int Job::run_inputs() {
   const Option* const output = find_option(kInputs, "-o");
-  const Arguments arguments = prepared({{output, "cases/"}});
+  const Arguments arguments = prepared({{output, "cases/"}}, true);
   const InputsOptions options = inputs_options(arguments);
   made_ = make_inputs(options);
   json_ = manifest_of(made_, options, "");
@@ -370,7 +395,9 @@ std::string Job::role_in(const std::string& text) const {
              (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
     };
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-      if ((at > 0 && is_part(at - 1)) || is_part(at + word.size())) continue;
+      // A message begins with what it is about, behind the input among several that it is beside.
+      const bool is_subject = at == 0 || (at > 1 && text.compare(at - 2, 2, ": ") == 0);
+      if (!is_subject || is_part(at + word.size())) continue;
       if (at < first) {
         first = at;
         found = role;
@@ -397,7 +424,7 @@ int option_kind(const CommandRow& command, const std::string& name) {
     const std::string opposite = concat("--no", word.substr(1));
     return find_option(command.command, opposite) != nullptr ? LNORM_NEGATED : LNORM_NO_OPTION;
   }
-  if (kOfProgram.find(concat(' ', option->name(), ' ')) != kOfProgram.npos) return LNORM_OF_PROGRAM;
+  if (is_of_program(command.command, *option)) return LNORM_OF_PROGRAM;
   if (is_tensor(*option)) return LNORM_TENSOR;
   return option->is_flag() ? LNORM_FLAG : option->repeats ? LNORM_REPEATED : LNORM_VALUE;
 }

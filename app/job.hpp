@@ -74,7 +74,10 @@ class Job {
 
   const Option& option_of(const std::string& name) const;
   void use(Arguments& arguments, Given& given, const Option& option, const std::string& word) const;
-  Arguments prepared(const std::vector<std::pair<const Option*, std::string>>& results);
+  [[noreturn]] void fail_result(const std::string& name) const;
+  // are_all: these are all that the command will write, so that an option without effect is an error.
+  Arguments prepared(const std::vector<std::pair<const Option*, std::string>>& results,
+                     bool are_all);
   int run_inputs();
   int run_command(const Arguments& arguments);
 
@@ -85,6 +88,7 @@ class Job {
   std::map<std::string, std::vector<std::pair<std::string, Memory>>> tensors_;  // by those words
   std::vector<std::shared_ptr<const TensorSet>> sets_;
   std::map<std::string, Place> results_;
+  std::map<std::string, TensorInfo> planned_;  // what is known of results
   std::atomic<bool> canceled_ = false;
   MadeInputs made_;
   std::string text_;

@@ -107,7 +107,8 @@ LNORM_API int lnorm_job_result(lnorm_job* job, const char* result, lnorm_tensor*
  * elements are not specified. */
 LNORM_API int lnorm_job_bind_result(lnorm_job* job, const char* result, const lnorm_tensor* tensor);
 
-/* Does the work. Returns the program's exit status: 0 done, or what was judged agrees; 1 it does not; 2 an error. */
+/* Does the work. Returns the program's exit status: 0 done, or what was judged agrees; 1 it does not; 2 an error, or
+ * nothing could be judged: then lnorm_job_error is empty, and there is a report. */
 LNORM_API int lnorm_job_run(lnorm_job* job);
 
 /* Ends the run soon, or the next one at once, with status 2. Any thread may call it while lnorm_job_run runs. */

@@ -22,6 +22,7 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} ${LNORM_CROSS_ROOT})
 # The libraries' own libraries.
 set(library_dirs ${library_dir}:${LNORM_CROSS_ROOT}/lib/${LNORM_CROSS_TRIPLET})
 set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${library_dirs})
+set(CMAKE_SHARED_LINKER_FLAGS_INIT -Wl,-rpath-link,${library_dirs})
 
 set(CMAKE_CROSSCOMPILING_EMULATOR
   qemu-${CMAKE_SYSTEM_PROCESSOR} -L /usr/${LNORM_CROSS_TRIPLET} -E LD_LIBRARY_PATH=${library_dirs})

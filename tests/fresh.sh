@@ -61,8 +61,7 @@ inside() {
       "$root/lnorm/build/release/lnorm"
   }
 
-  # What follows a command, or comes before it.
-  add_pytorch() { add_packages here python3-torch; }
+  # What follows a command.
   try_wheel() {
     install_system there "$suite"
     add_packages there python3-numpy python3-venv
@@ -87,7 +86,6 @@ inside() {
   timed system install_system here "$suite"
   local command
   for command in "$@"; do
-    [ "$command" != python-test ] || timed pytorch add_pytorch
     if [ "$command" = bytes ]; then
       timed bytes compare_bytes
     else
