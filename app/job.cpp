@@ -48,11 +48,13 @@ constexpr std::array kResults{
 };
 
 // They say how a terminal, a standard stream or an output file is used, which a job has none of.
-constexpr std::string_view kOfProgram =
-    " --color --csv --help --json --name --nan --progress --quiet --save-json --to --verbose ";
+constexpr std::array<std::string_view, 11> kOfProgram{
+    "--color",    "--csv",   "--help",      "--json", "--name",   "--nan",
+    "--progress", "--quiet", "--save-json", "--to",   "--verbose"};
 
 bool is_of_program(Command command, const Option& option) {
-  if (kOfProgram.find(concat(' ', option.name(), ' ')) != kOfProgram.npos) return true;
+  const auto has_name = [&](std::string_view name) { return option.has_name(name); };
+  if (std::any_of(kOfProgram.begin(), kOfProgram.end(), has_name)) return true;
   return std::any_of(kResults.begin(), kResults.end(), [&](const ResultRow& row) {
     return (row.commands & command) != 0 && option.has_name(row.option);
   });
@@ -365,6 +367,8 @@ std::string Job::in_names(const std::string& text) const {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::size_t end = i;
+    // Messages call a second input by its place on the command line.
+    if (text.compare(i, 7, "OUTPUT ") == 0) i = end = i + 7;
     if (text.compare(i, 2, "--") == 0) {
       end = i + 2;
       while (end < text.size() &&
@@ -373,7 +377,7 @@ std::string Job::in_names(const std::string& text) const {
       }
     }
     const std::string option = text.substr(i, end - i);
-    if (find_option(kAllCommands, option) == nullptr) {
+    if (option.empty() || find_option(kAllCommands, option) == nullptr) {
       result += text[i];
       continue;
     }

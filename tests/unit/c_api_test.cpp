@@ -19,6 +19,11 @@ struct Free {
 };
 using Job = std::unique_ptr<lnorm_job, Free>;
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+bool begins(const std::string& text, const std::string& part) { return text.starts_with(part); }
+
 Job job_of(const char* command) { return Job(lnorm_job_new(command)); }
 
 lnorm_tensor tensor_of(const std::vector<float>& elements, const std::vector<std::int64_t>& shape) {
@@ -149,10 +154,11 @@ TEST_CASE("several tensors of a job are paired by their names") {
     REQUIRE(lnorm_job_bind_member(job.get(), "weight", name, name[2] == '0' ? &two : &one) == 0);
   }
   CHECK(lnorm_job_run(job.get()) == 1);
-  CHECK_THAT(lnorm_job_text(job.get()), Catch::Matchers::ContainsSubstring("h.1") &&
-                                            Catch::Matchers::ContainsSubstring("1 differs"));
-  CHECK_THAT(lnorm_job_json(job.get()),
-             Catch::Matchers::StartsWith(R"({"schema":1,"command":"check","agrees":false)"));
+  CHECK(contains(lnorm_job_text(job.get()), "h.1"));
+  CHECK(contains(lnorm_job_text(job.get()), "1 differs"));
+  CHECK(begins(
+      lnorm_job_json(job.get()),
+      R"({"schema":1,"command":"check","tensors":[{"name":"h.0","verdict":"correctly rounded")"));
 }
 
 TEST_CASE("a job's errors say what does not fit, in the job's names") {
@@ -173,8 +179,8 @@ TEST_CASE("a job's errors say what does not fit, in the job's names") {
         "input: is a null pointer, expected a tensor|");
   CHECK(error(bind({nullptr, "float32", 2, 0, kShape.data(), nullptr}), LNORM_INVALID) ==
         "input: has no data|");
-  CHECK_THAT(error(bind({nullptr, "float33", 2, 0, kShape.data(), nullptr}), LNORM_INVALID),
-             Catch::Matchers::StartsWith("input: has dtype 'float33', expected bool, int8,"));
+  CHECK(begins(error(bind({nullptr, "float33", 2, 0, kShape.data(), nullptr}), LNORM_INVALID),
+               "input: has dtype 'float33', expected bool, int8 to int64,"));
   CHECK(error(bind({nullptr, "float32", 65, 0, kShape.data(), nullptr}), LNORM_INVALID) ==
         "input: has 65 axes, expected 0 to 64|");
   const std::int64_t negative[] = {2, -1};
@@ -182,13 +188,13 @@ TEST_CASE("a job's errors say what does not fit, in the job's names") {
         "input: has shape (2, -1), expected extents of 0 or more|");
   CHECK(error(lnorm_job_set(job.get(), "eps_onn", "std"), LNORM_UNKNOWN) ==
         "there is no option eps_onn|did you mean eps_on?");
-  CHECK(error(lnorm_job_set(job.get(), "json", nullptr), LNORM_UNKNOWN) ==
-        "json has no meaning here: a report has all of it|");
+  CHECK(error(lnorm_job_set(job.get(), "to", "npy"), LNORM_UNKNOWN) ==
+        "to has no meaning here: results and reports are in memory|");
   CHECK(error(lnorm_job_set(job.get(), "rms", "1"), LNORM_INVALID) ==
         "rms takes no value, found 1|");
   CHECK(error(lnorm_job_set(job.get(), "eps", nullptr), LNORM_INVALID) == "eps takes a value|");
-  CHECK_THAT(error(lnorm_job_set(job.get(), "eps_on", "sd"), LNORM_INVALID),
-             Catch::Matchers::StartsWith("eps_on: 'sd' is not"));
+  CHECK(begins(error(lnorm_job_set(job.get(), "eps_on", "sd"), LNORM_INVALID),
+               "eps_on: 'sd' is not"));
   REQUIRE(bind(input) == 0);
   CHECK(error(lnorm_job_run(job.get()), LNORM_INVALID) ==
         "no result is bound: nothing would be computed|");
@@ -213,7 +219,7 @@ TEST_CASE("a job's errors say what does not fit, in the job's names") {
   CHECK(error(lnorm_job_run(job.get()), LNORM_INVALID) ==
         "weight has shape (6, 16), but the normalized shape is (16)|");
   CHECK(lnorm_job_role_at_fault(job.get()) == std::string("weight"));
-  CHECK(job_of("aply") == nullptr);
+  CHECK(!job_of("aply"));
   CHECK(lnorm_option_kind("apply", "eps-on") == LNORM_VALUE);
   CHECK(lnorm_option_kind("apply", "gamma") == LNORM_TENSOR);
   CHECK(lnorm_option_kind("compare", "rename") == LNORM_REPEATED);
@@ -247,7 +253,7 @@ TEST_CASE("a job of inputs has its tensors") {
   const Job job = job_of("inputs");
   REQUIRE(lnorm_job_set(job.get(), "shape", "3,50") == 0);
   REQUIRE(lnorm_job_run(job.get()) == 0);
-  CHECK_THAT(lnorm_job_json(job.get()), Catch::Matchers::ContainsSubstring("\"ordinary.x\""));
+  CHECK(contains(lnorm_job_json(job.get()), "\"ordinary.x\""));
   lnorm_tensor x;
   REQUIRE(lnorm_job_result(job.get(), "ordinary.x", &x) == 0);
   CHECK(std::vector(x.shape, x.shape + x.ndim) == std::vector<std::int64_t>{3, 50});
