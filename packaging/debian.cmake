@@ -41,7 +41,6 @@ containers of xtensor, each result exact and rounded once.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME liblnorm0)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
 # dpkg-gensymbols' file: every symbol is there since the first version of the interface.
 file(STRINGS ${PROJECT_SOURCE_DIR}/app/lnorm.h functions REGEX "^LNORM_API")
 list(TRANSFORM functions REPLACE ".*(lnorm_[a-z_]+)\\(.*" " \\1@LNORM_0 0.8.0")

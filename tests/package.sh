@@ -15,8 +15,9 @@ apt-get install --simulate ./build/lnorm_*.deb ./build/liblnorm0_*.deb ./build/p
 mkdir -p "$folder"/var/lib/dpkg/{info,updates}
 touch "$folder/var/lib/dpkg/status"
 dpkg --instdir="$folder" --admindir="$folder/var/lib/dpkg" --log=/dev/null --force-depends --force-not-root \
-  --path-include='/usr/share/*' --install build/lnorm_*.deb build/lnorm-mpi_*.deb build/liblnorm0_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
-dpkg -x build/python3-lnorm_*.deb "$folder"
+  --path-include='/usr/share/*' --install build/lnorm_*.deb build/lnorm-mpi_*.deb build/liblnorm-dev_*.deb >/dev/null 2>&1 || fail "dpkg does not install the packages"
+# These have scripts, which need a system in the folder.
+for package in build/python3-lnorm_*.deb build/liblnorm0_*.deb; do dpkg -x "$package" "$folder"; done
 
 installed=$folder/usr
 [ "$("$installed/bin/lnorm" data/sample.json)" = "$(build/release/lnorm data/sample.json)" ] ||
