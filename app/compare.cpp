@@ -6,12 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
-#include "auxiliary_input.hpp"
 #include "commands.hpp"
+#include "companions.hpp"
 #include "compare_criteria.hpp"
 #include "compare_sets.hpp"
-#include "each_tensor.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
@@ -22,7 +20,6 @@
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/page/sections.hpp"
-#include "mask_input.hpp"
 #include "page_output.hpp"
 #include "print_error.hpp"
 #include "saved_report.hpp"
@@ -36,11 +33,7 @@ namespace {
 class TwoTensors {
  public:
   TwoTensors(const Arguments& arguments, ListLimits limits)
-      : arguments_(arguments), limits_(limits), mask_(arguments) {
-    if (arguments.baseline) {
-      baseline_.emplace("--baseline", *arguments.baseline, arguments.input.options);
-    }
-  }
+      : arguments_(arguments), limits_(limits), companions_(arguments) {}
 
   // own: the tolerance of their name; null if there is none.
   Comparison compare(TensorSource& actual, TensorSource& expected, const InputName& name,
@@ -61,7 +54,7 @@ class TwoTensors {
       }
       return result;
     };
-    if (!baseline_) return compared(expected, std::nullopt);
+    if (!companions_.has(TensorRole::baseline)) return compared(expected, std::nullopt);
     std::unique_ptr<TensorSource> spool;
     if (!expected.has_random_access()) spool = spooled(expected);
     TensorSource& again = spool ? *spool : expected;
@@ -72,29 +65,28 @@ class TwoTensors {
   // Tensors of different shapes are not compared.
   std::shared_ptr<const Mask> mask_of(const TensorInfo& actual, const TensorInfo& expected,
                                       const InputName& name) {
-    return actual.shape == expected.shape ? mask_.of(actual, name) : nullptr;
+    return actual.shape == expected.shape ? companions_.mask(actual, name) : nullptr;
   }
 
   // What no element of ACTUAL may exceed.
   double bound_of_baseline(TensorSource& expected, const InputName& name,
                            const RunOptions& options) {
-    baseline_->find(name);
     const TensorInfo& x = expected.info();
-    check_same_shape(elements_beside(x, baseline_->info()), x);
-    const auto other = rows_beside(x, baseline_->open());
+    // Whoever tells of the pair names it.
+    companions_.check({TensorRole::baseline}, x, {name.name, name.title, name.captures});
+    const auto other = companions_.open(TensorRole::baseline, x);
     LentSource lent(expected);
     const Comparison found =
         comparer_.compare(*other, lent, {}, {0, 0}, {options.threads, {}, options.ranks},
                           std::nullopt, mask_of(x, x, name));
-    baseline_->finish();
+    companions_.finish();
     return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
   }
 
   const Arguments& arguments_;
   ListLimits limits_;
   Comparer comparer_;
-  std::optional<AuxiliaryInput> baseline_;
-  MaskInput mask_;
+  Companions companions_;
 };
 
 bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
@@ -306,13 +298,11 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 }  // namespace
 
 int compare(const Arguments& arguments) {
-  const auto& names = arguments.input.names;
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  check_streams(*arguments.work.ranks,
-                {names[0], names[1], arguments.baseline.value_or(""), arguments.mask.value_or("")});
+  check_streams(arguments);
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

@@ -4,8 +4,8 @@ namespace lnorm::app {
 
 bool has_criteria(const Arguments& arguments) {
   const Criteria& criteria = arguments.criteria;
-  return arguments.baseline || arguments.rtol || arguments.atol || criteria.bounds_elements() ||
-         criteria.max_mismatched || criteria.bounds_all_together();
+  return arguments.tensors[TensorRole::baseline] || arguments.rtol || arguments.atol ||
+         criteria.bounds_elements() || criteria.max_mismatched || criteria.bounds_all_together();
 }
 
 Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DType actual,

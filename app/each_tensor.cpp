@@ -241,16 +241,6 @@ std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
   return rows_of(std::move(other), axes, x.slice->first, x.slice->count);
 }
 
-Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
-             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
-             Deal deal) {
-  const auto plan = [check = std::move(check)](const TensorInfo& x, const InputName& name) {
-    check(x, name);
-    return std::vector<TensorInfo>();
-  };
-  return {plan, std::move(run), deal};
-}
-
 int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work) {
   if (!work.rows) work.rows = rows_in(arguments.input.rows, arguments.normalization.options.axes);
   if (const auto* const lines = std::get_if<TensorLines>(&inputs)) {

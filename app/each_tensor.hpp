@@ -66,16 +66,48 @@ struct Work {
   ChooseRows rows = {};        // plan and run see these as the tensor; empty: those of --rows
 };
 
-// A command that only looks at tensors.
-Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
-             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
-             Deal deal = Deal::together);
-
 using Inputs = std::variant<Selection, TensorLines>;
 
 // Works on all inputs. Returns the exit status: with --keep-going a tensor that cannot be done is told of, and the others are
 // done. Throws Error.
 int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work);
+
+// Has an object do all inputs: results() and run() are the work's plan and run.
+template <class Worker>
+int work_on_each(const Inputs& inputs, Outputs& outputs, const Arguments& arguments,
+                 Worker& worker) {
+  return for_each_tensor(
+      inputs, outputs, arguments,
+      {[&](const TensorInfo& x, const InputName& name) { return worker.results(x, name); },
+       [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+         worker.run(input, name, work);
+       },
+       Deal::by_size});
+}
+
+// Of a command that has no outputs: check(x, name) throws Error if a tensor cannot be looked at, run does so.
+template <class Check, class Run>
+int look_at_each_by(const Inputs& inputs, const Arguments& arguments, Check check, Run run,
+                    Deal deal = Deal::together, const ChooseRows& rows = {}) {
+  const auto plan = [&](const TensorInfo& x, const InputName& name) {
+    check(x, name);
+    return std::vector<TensorInfo>();
+  };
+  Outputs none;
+  return for_each_tensor(inputs, none, arguments, Work{plan, run, deal, rows});
+}
+
+// The same by an object.
+template <class Looker>
+int look_at_each(const Inputs& inputs, const Arguments& arguments, Looker& looker,
+                 const ChooseRows& rows = {}) {
+  return look_at_each_by(
+      inputs, arguments, [&](const TensorInfo& x, const InputName& name) { looker.check(x, name); },
+      [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+        looker.run(input, name, work);
+      },
+      Deal::together, rows);
+}
 
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.
 void check_named(const Inputs& inputs);

@@ -113,6 +113,11 @@ void append_ids(std::vector<std::string>& ids, const Value& v) {
   for (const std::string_view id : split(v.text, ',')) ids.emplace_back(id);
 }
 
+template <TensorRole role>
+void set_tensor(Arguments& a, const Value& v) {
+  if (role_row(role).naming != Naming::position || !v.text.empty()) a.tensors[role] = v.text;
+}
+
 void set_keep_going(Arguments& a, const Value&) { a.input.keep_going = true; }
 void set_softmax(Arguments& a, const Value&) { a.softmax = true; }
 void set_histogram(Arguments& a, const Value&) { a.histogram = true; }
@@ -201,16 +206,16 @@ constexpr Option kOptions[] = {
     Option(
         "--dy", kGrad | kCheck | kMutants, "Backward", "T",
         "The gradient of what lnorm apply writes: a tensor of the input's shape",
-        [](Arguments& a, const Value& v) { a.dy = v.text; },
+        set_tensor<TensorRole::dy>,
         {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},
          .called = {{{"grad dout grad-out grad-output upstream"}}}}),
     Option("--mean", kGrad, "Backward", "T",
            "The rows' means as --save-mean writes them, in place of computed ones",
-           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
+           set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"mu"}}}}),
     Option("--rstd", kGrad, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
-           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
+           set_tensor<TensorRole::rstd>,
            {.one_of = "--rstd --variance",
             .called = {{{kRstdWords, kReported, kStats | kReport},
                         {kRstdWords, kComputed, kApply},
@@ -219,38 +224,36 @@ constexpr Option kOptions[] = {
     Option("--variance", kGrad, "Backward", "T",
            "With --mean: constants, not statistics of x, as batch norm's running_mean and "
            "running_var; eps is added to it",
-           [](Arguments& a, const Value& v) { a.normalization.variance = v.text; },
-           {.called = {{{"running-var running-variance var"}}}}),
+           set_tensor<TensorRole::variance>, {.called = {{{"running-var running-variance var"}}}}),
     Option("--actual-dx", kCheck, "Backward", "T", "The kernel's dx, which is judged",
-           [](Arguments& a, const Value& v) { a.dx = v.text; },
+           set_tensor<TensorRole::actual_dx>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dx"}}}}),
     Option("--actual-dweight", kCheck, "Backward", "T", "Its dweight, in the weight's shape",
-           [](Arguments& a, const Value& v) { a.dweight = v.text; },
+           set_tensor<TensorRole::actual_dweight>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dweight dgamma"}}}}),
     Option("--actual-dbias", kCheck, "Backward", "T", "Its dbias",
-           [](Arguments& a, const Value& v) { a.dbias = v.text; },
+           set_tensor<TensorRole::actual_dbias>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dbias dbeta"}}}}),
     Option("--actual-mean", kCheck, kKernel, "T",
            "The rows' means that the kernel has saved beside OUTPUT, which are judged as well",
-           [](Arguments& a, const Value& v) { a.save_mean = v.text; },
+           set_tensor<TensorRole::actual_mean>,
            {.no_effect = {{{.beside = "--rms"}, {.beside = "--rstd --variance"}}},
             .called = {{{"save-mean"}}}}),
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of 1/s",
-           [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
+           set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",
-           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
+           set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"running-mean moving-mean input-mean pop-mean"}}}}),
     Option("--rstd", kGiven, kNormalization, "T",
-           "The same of what the deviations are multiplied by",
-           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
+           "The same of what the deviations are multiplied by", set_tensor<TensorRole::rstd>,
            {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, to which eps is added, as batch norm's running_var",
-           [](Arguments& a, const Value& v) { a.normalization.variance = v.text; },
+           set_tensor<TensorRole::variance>,
            {.called = {{{"running-var running-variance moving-variance input-var pop-var var"}}}}),
     // explain
     Option("--row", kExplain, "Row", "I[,I...]",
@@ -327,12 +330,9 @@ constexpr Option kOptions[] = {
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
            "Multiplies: a tensor of the shape of its axes, a JSON literal or a number",
-           [](Arguments& a, const Value& v) { a.normalization.weight = v.text; },
-           {.called = {{{"w"}}}}),
+           set_tensor<TensorRole::weight>, {.called = {{{"w"}}}}),
     Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
-           "Is added; the same forms",
-           [](Arguments& a, const Value& v) { a.normalization.bias = v.text; },
-           {.called = {{{"b"}}}}),
+           "Is added; the same forms", set_tensor<TensorRole::bias>, {.called = {{{"b"}}}}),
     Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
            [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
            {.no_effect = {{{.without = "--weight", .in = kReadingTensors & ~kMutants}}},
@@ -343,7 +343,7 @@ constexpr Option kOptions[] = {
            {.called = {{{"rmsnorm rms-norm"}}}}),
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
-           [](Arguments& a, const Value& v) { a.normalization.residual = v.text; }),
+           set_tensor<TensorRole::residual>),
     Option("--round", kNormalizing & ~(kGrad | kInputs), kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias)",
@@ -448,7 +448,7 @@ constexpr Option kOptions[] = {
     Option("--baseline", kCompare, kCriteria, "T",
            "What another kernel wrote, in place of ACTUAL: no element may be off by more than "
            "--factor times what T is off at most",
-           [](Arguments& a, const Value& v) { a.baseline = v.text; }),
+           set_tensor<TensorRole::baseline>),
     Option("--factor", kCompare, kCriteria, "F", "So many times (default 2)",
            [](Arguments& a, const Value& v) { a.factor = v.real_not_negative(); },
            {.no_effect = {{{.without = "--baseline"}}}}),
@@ -606,7 +606,7 @@ constexpr Option kOptions[] = {
         "--mask", kCompare | kCheck | kStats, kOutput, "T",
         "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
         "as NumPy's arrays do. Rows are normalized whole",
-        [](Arguments& a, const Value& v) { a.mask = v.text; },
+        set_tensor<TensorRole::mask>,
         {.no_effect = {{{.beside = "--dy", .in = kCheck}, {.beside = "--softmax", .in = kStats}}},
          .called = {{{"attention-mask padding-mask where"}}}}),
     Option(
