@@ -90,11 +90,9 @@ class Normalization {
   }
 
   Plan plan(const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    Plan plan = make_plan(companions_.sum(x, out, name), options().options, out,
-                          {.whole = companions_.are_given(),
-                           .in_tiles = !arguments_.save_sum,
-                           .given = companions_.are_given()});
+    const bool given = companions_.are_given();
+    Plan plan = companions_.plan(
+        x, name, {.whole = given, .in_tiles = !arguments_.save_sum, .given = given});
     companions_.check(Companions::kGiven, x, name);
     plan.wants_mean_and_rstd = !columns_.empty();
     plan.saturates = arguments_.output.saturates;

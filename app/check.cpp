@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "check_details.hpp"
 #include "commands.hpp"
 #include "companions.hpp"
 #include "compare_criteria.hpp"
@@ -17,8 +16,10 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
+#include "lnorm/pipeline/compare.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "page_output.hpp"
 #include "saved_report.hpp"
@@ -29,15 +30,17 @@ namespace lnorm::app {
 namespace {
 
 // OUTPUT of several inputs is found by their names, unless it says how itself.
-std::string output_word(const std::string& word, const Selection* selection) {
+std::string output_word(const Arguments& arguments, const Selection* selection) {
+  if (!arguments.tensors.contains(TensorRole::output)) return "";
+  const std::string& word = arguments.tensors.at(TensorRole::output);
   if (selection == nullptr || !selection->several || has_placeholder(word)) return word;
   return concat(word.substr(0, word.find(":*")), ":{}");
 }
 
 // Whether OUTPUT is not all that is judged.
 bool judges_more(const TensorWords& tensors) {
-  return tensors.has(TensorRole::dy) || tensors.has(TensorRole::actual_mean) ||
-         tensors.has(TensorRole::actual_rstd);
+  return tensors.contains(TensorRole::dy) || tensors.contains(TensorRole::actual_mean) ||
+         tensors.contains(TensorRole::actual_rstd);
 }
 
 // Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
@@ -73,6 +76,33 @@ void refuse_details(const Arguments& arguments, bool several) {
               "FILE:NAME judges one");
 }
 
+// Whether an option asks for a comparison of OUTPUT with the exact result.
+bool wants_details(const Arguments& arguments) {
+  return arguments.worst || arguments.histogram || arguments.rows_out ||
+         !arguments.page.path.empty();
+}
+
+// Makes it: reads x once more, and writes the exact result to a temporary file. Both sources have random access.
+Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, TensorSource& actual,
+                              const Plan& plan, const CheckInputs& inputs,
+                              const RunOptions& options) {
+  TensorInfo result = plan.result();
+  result.name = "the exact result";
+  TensorSpool spool(result);
+  LentSource source(x);
+  const Backend& backend = find_backend(arguments.normalization.kernel);
+  run(source, plan, normalization(backend, inputs.given, inputs.affine, plan.formula), {}, &spool,
+      options);
+  ListLimits limits{0, arguments.worst.value_or(5)};
+  limits.rows = arguments.rows_out.has_value();
+  if (!arguments.page.path.empty()) limits.map.emplace();
+  const auto exact = grouped_as(spool.source(), x.info());
+  std::optional<Axes> row_axes;
+  if (arguments.axes) row_axes = plan.axes;
+  return Comparer().compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out),
+                            limits, options, row_axes, inputs.mask);
+}
+
 class Checking {
  public:
   Checking(const Arguments& arguments, const Selection* selection)
@@ -81,11 +111,7 @@ class Checking {
         explains_(!arguments.quiet || arguments.save_json || arguments.save_junit ||
                   wants_details(arguments)),
         choose_(kernel_choice(arguments)),
-        companions_(arguments) {
-    if (has(TensorRole::output)) {
-      const std::string& word = *arguments.tensors[TensorRole::output];
-      companions_[TensorRole::output].set_word(output_word(word, selection));
-    }
+        companions_(arguments, output_word(arguments, selection)) {
     if (has_page() && arguments.work.ranks->is_first()) {
       page_output_.emplace("--page", arguments.page);
     }
@@ -138,17 +164,16 @@ class Checking {
       write_rows_csv(checks_.front().check.details->failed_rows, out);
     });
     if (page_output_) {
-      const std::optional<std::string>& output = arguments_.tensors[TensorRole::output];
-      page_output_->write(concat(output ? title_of(*output) : "gradients", " and layer norm of ",
-                                 title_of(arguments_.input.names.front())),
-                          "lnorm check", sections_.take());
+      page_output_->write(
+          concat(has(TensorRole::output) ? title_of(arguments_.tensors.at(TensorRole::output))
+                                         : "gradients",
+                 " and layer norm of ", title_of(arguments_.input.names.front())),
+          "lnorm check", sections_.take());
     }
-    if (!arguments_.quiet) {
-      print_report([&](ByteSink& out) {
-        arguments_.report == Report::json ? write_json_report(several, out)
-                                          : write_text_report(several, out);
-      });
-    }
+    print_report(arguments_, [&](ByteSink& out) {
+      arguments_.report == Report::json ? write_json_report(several, out)
+                                        : write_text_report(several, out);
+    });
     int status = 0;
     for (const NamedCheck& tensor : checks_) status = std::max(status, tensor.check.exit_status());
     return status;
@@ -161,28 +186,25 @@ class Checking {
                      const InputName& name, const Plan& plan, const Affine& affine,
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
-    const auto actual = companions_.open(TensorRole::output, x, true);
-    const auto mean = companions_.open(TensorRole::actual_mean, x, true);
-    const auto rstd = companions_.open(TensorRole::actual_rstd, x, true);
-    const auto residual = companions_.residual_again(alone.info());
+    TensorSource& actual = *companions_.open(TensorRole::output, x, true);
     const bool has_residual = has(TensorRole::residual);
     const CheckInputs inputs{.x = source,
-                             .actual = *actual,
+                             .actual = actual,
                              .alone = has_residual && alone.has_random_access() ? &alone : nullptr,
-                             .residual = residual.get(),
+                             .residual = companions_.residual_again(alone.info()),
                              .is_sum = has_residual && !arguments_.normalization.round_sum,
                              .weight = companions_.weight(),
                              .bias = companions_.bias(),
                              .affine = affine,
                              .given = companions_.given(plan),
-                             .mean = mean.get(),
-                             .rstd = rstd.get(),
+                             .mean = companions_.open(TensorRole::actual_mean, x, true),
+                             .rstd = companions_.open(TensorRole::actual_rstd, x, true),
                              .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
-      found.details = compare_with_exact(arguments_, source, *actual, plan, inputs, options);
+      found.details = compare_with_exact(arguments_, source, actual, plan, inputs, options);
     }
-    actual->finish();
+    actual.finish();
     return found;
   }
 
@@ -199,24 +221,23 @@ class Checking {
                        const RunOptions& options, std::vector<NamedCheck>& found) {
     const GradPlan plan = make_grad_plan(x, name);
     companions_.affine(plan.rows);  // each number once
-    const BackwardCompanions beside = companions_.open_backward(x, true);
-    const auto dx = companions_.open(TensorRole::actual_dx, x, true);
-    const auto dweight = companions_.open(TensorRole::actual_dweight, x, true);
-    const auto dbias = companions_.open(TensorRole::actual_dbias, x, true);
-    const auto is_number = [](const auto& tensor) {
-      return tensor && tensor->info().shape.empty();
+    TensorSource* const dx = companions_.open(TensorRole::actual_dx, x, true);
+    TensorSource* const dweight = companions_.open(TensorRole::actual_dweight, x, true);
+    TensorSource* const dbias = companions_.open(TensorRole::actual_dbias, x, true);
+    const auto is_number = [](const TensorSource* tensor) {
+      return tensor != nullptr && tensor->info().shape.empty();
     };
     const GradientCheckInputs inputs{
-        .sources = beside.with(source),
-        .dx = dx.get(),
-        .dweight = dweight.get(),
-        .dbias = dbias.get(),
+        .sources = companions_.open_backward(source, x, true),
+        .dx = dx,
+        .dweight = dweight,
+        .dbias = dbias,
         .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
         .is_uniform = (is_number(dweight) || is_number(dbias)) && !x.shape.empty(),
         .weight = companions_.weight(),
         .bias = companions_.bias()};
     // The first of them says what the kernel computes in.
-    const DType dtype = (dx ? dx : dweight ? dweight : dbias)->info().dtype;
+    const DType dtype = (dx != nullptr ? dx : dweight != nullptr ? dweight : dbias)->info().dtype;
     add_parts(name,
               lnorm::check_gradients(inputs, plan, backend_, check_options(dtype),
                                      {options.threads, {}, options.ranks}),
@@ -227,10 +248,8 @@ class Checking {
     companions_.find({TensorRole::dy, TensorRole::mean, TensorRole::rstd, TensorRole::variance,
                       TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias},
                      x, name);
-    const DType out = output_dtype(x.dtype, {});
-    GradPlan plan = lnorm::make_grad_plan(companions_.gradient_inputs(x, out, name),
-                                          arguments_.normalization.options, {}, {},
-                                          {.whole = true, .ordered = true});
+    GradPlan plan = lnorm::make_grad_plan(companions_.gradient_inputs(x, name, false),
+                                          arguments_.normalization.options, {}, {}, kWholeRows);
     companions_.check_shapes(
         {TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias}, x,
         &plan.rows);
@@ -243,15 +262,14 @@ class Checking {
     companions_.find(kJudged, x, name);
     companions_.check_shapes(kJudged, x);
     const TensorInfo* const actual = companions_.info(TensorRole::output);
-    const DType out = actual != nullptr ? actual->dtype : output_dtype(x.dtype, {});
-    Plan plan = lnorm::make_plan(companions_.sum(x, out, name), arguments_.normalization.options,
-                                 out, {.whole = true, .ordered = true});
+    Plan plan = companions_.plan(x, name, kWholeRows,
+                                 actual != nullptr ? std::optional(actual->dtype) : std::nullopt);
     plan.saturates = arguments_.output.saturates;
     const bool is_for_float8 = arguments_.output.saturates || arguments_.output.scale;
-    if (is_for_float8 && actual != nullptr && !is_float8(out)) {
+    if (is_for_float8 && actual != nullptr && !is_float8(plan.out)) {
       throw Error(concat(arguments_.output.saturates ? "--saturate" : "--output-scale",
                          " is for float8, and ", printable(actual->name), " is ",
-                         lnorm::name(out)));
+                         lnorm::name(plan.out)));
     }
     return plan;
   }
@@ -289,8 +307,7 @@ class Checking {
   }
 
   void write_text_report(bool several, ByteSink& out) const {
-    Style style = output_style(arguments_.color, Style::kAnyWidth);
-    style.width = arguments_.linewidth.value_or(style.width);
+    const Style style = report_style(arguments_);
     if (several) return write_text(checks_, style, out);
     const Check& check = checks_.front().check;
     write_text(check, style, out);

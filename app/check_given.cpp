@@ -98,16 +98,18 @@ void check_effect(const Given& given, const Option& option, const NoEffect& no_e
 }
 
 void check_sum_rounding(const Arguments& arguments) {
-  if (!arguments.normalization.round_sum || arguments.tensors.has(TensorRole::residual)) return;
+  if (!arguments.normalization.round_sum || arguments.tensors.contains(TensorRole::residual))
+    return;
   throw Error("--round sum has no effect without --residual");
 }
 
 // Only by RMS there is no mean.
 void check_given_statistics(const Arguments& arguments) {
   const TensorWords& tensors = arguments.tensors;
-  if (tensors.has(TensorRole::mean) || !arguments.normalization.options.formula.has_mean()) return;
-  if (!tensors.has(TensorRole::rstd) && !tensors.has(TensorRole::variance)) return;
-  throw Error(concat(tensors.has(TensorRole::rstd) ? "--rstd" : "--variance",
+  if (tensors.contains(TensorRole::mean) || !arguments.normalization.options.formula.has_mean())
+    return;
+  if (!tensors.contains(TensorRole::rstd) && !tensors.contains(TensorRole::variance)) return;
+  throw Error(concat(tensors.contains(TensorRole::rstd) ? "--rstd" : "--variance",
                      " needs --mean, but for --rms, which has none"));
 }
 
@@ -180,19 +182,22 @@ void check_apply(const Arguments& arguments) {
   check_extension("--save-sum", arguments.save_sum);
 }
 
+void check_backward(const Arguments& arguments) {
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (!rounding.xhat && !rounding.product) return;
+  throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                     " has no part in the gradient, expected sum"));
+}
+
 void check_grad(const Given& given, Arguments& arguments) {
-  if (!arguments.tensors.has(TensorRole::dy)) {
+  if (!arguments.tensors.contains(TensorRole::dy)) {
     const std::vector<std::string>& words = given.words;
     throw Error("grad needs --dy, the gradient of what lnorm apply writes",
                 words.size() == 2
                     ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
                     : hint_of(given.command));
   }
-  const Rounding& rounding = arguments.normalization.options.rounding;
-  if (rounding.xhat || rounding.product) {
-    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
-                       " has no part in the gradient, expected sum"));
-  }
+  check_backward(arguments);
   check_sum_rounding(arguments);
   if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
   if (arguments.output.format) return;
@@ -221,9 +226,7 @@ bool are_same_file(const std::string& a, const std::string& b) {
 // Files beside the report on standard output: they are no file that is read, and no other one of them.
 void check_saved_reports(const std::vector<std::string>& words, const Arguments& arguments) {
   std::vector<std::string> taken = words;
-  for (const RoleRow& row : kRoles) {
-    if (const auto& word = arguments.tensors[row.role]) taken.push_back(*word);
-  }
+  for (const auto& [role, word] : arguments.tensors) taken.push_back(word);
   const std::optional<std::string> page = arguments.page.path.empty() || arguments.page.path == "-"
                                               ? std::nullopt
                                               : std::optional(arguments.page.path);
@@ -255,27 +258,19 @@ void check_compare(const Given& given, Arguments& arguments) {
   arguments.input.names = given.words;
 }
 
-void check_backward(const Given& given, const Arguments& arguments) {
-  const Rounding& rounding = arguments.normalization.options.rounding;
-  if (given.words.size() == 1 && (rounding.xhat || rounding.product)) {
-    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
-                       " has no part in the gradient, expected sum"));
-  }
-}
-
 void check_check(const Given& given, Arguments& arguments) {
   check_page(arguments.page);
   const std::vector<std::string>& words = given.words;
-  const bool is_backward = arguments.tensors.has(TensorRole::dy);
+  const bool is_backward = arguments.tensors.contains(TensorRole::dy);
   if (words.size() != 2 && !(words.size() == 1 && is_backward)) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
                 is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
   for (const TensorRole role : {TensorRole::actual_mean, TensorRole::actual_rstd}) {
-    if (words.size() == 2 || !arguments.tensors.has(role)) continue;
+    if (words.size() == 2 || !arguments.tensors.contains(role)) continue;
     throw Error(concat(role_row(role).option, " is judged beside OUTPUT, which is missing"));
   }
-  if (is_backward) check_backward(given, arguments);
+  if (words.size() == 1) check_backward(arguments);
   check_given_statistics(arguments);
   check_affine_options(arguments);
   const auto gradients =
@@ -285,7 +280,7 @@ void check_check(const Given& given, Arguments& arguments) {
             words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
   check_saved_reports(words, arguments);
   arguments.input.names = {words[0]};
-  if (words.size() == 2) arguments.tensors[TensorRole::output] = words[1];
+  if (words.size() == 2 && !words[1].empty()) arguments.tensors[TensorRole::output] = words[1];
 }
 
 void check_made_inputs(const Given& given, const Arguments& arguments) {
@@ -338,8 +333,8 @@ void check_list(const Given& given) {
 void check_affine_options(const Arguments& arguments) {
   const LayerNormOptions& options = arguments.normalization.options;
   const Rounding& rounding = options.rounding;
-  const bool has_weight = arguments.tensors.has(TensorRole::weight);
-  const bool has_bias = arguments.tensors.has(TensorRole::bias);
+  const bool has_weight = arguments.tensors.contains(TensorRole::weight);
+  const bool has_bias = arguments.tensors.contains(TensorRole::bias);
   const auto check = [](const char* option, bool is_given, bool has_effect, const char* needed) {
     if (!is_given || has_effect) return;
     throw Error(concat(option, " has no effect without ", needed));
@@ -424,7 +419,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   check_apply(arguments);
   check_saved_reports(given.words, arguments);
   if (arguments.lists_kernels) return check_list(given);
-  check_raw(given, arguments.input, arguments.tensors.has(TensorRole::dy) ? 2 : 1);
+  check_raw(given, arguments.input, arguments.tensors.contains(TensorRole::dy) ? 2 : 1);
   take_inputs(given, arguments.input);
 }
 

@@ -15,6 +15,7 @@
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/layout/reorder.hpp"
+#include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/summed_source.hpp"
 #include "option_value.hpp"
@@ -59,6 +60,42 @@ void check_beside(const TensorInfo& x, const InputName& name, Check check) {
   }
 }
 
+// The axes of a tensor beside the whole one: a number for each row may lack the normalized ones.
+Axes axes_beside(const RowSlice& slice, const TensorInfo& other) {
+  return other.shape.size() == slice.shape.size() ? slice.axes : Axes{};
+}
+
+TensorInfo info_beside(const RowSlice& slice, const TensorInfo& other) {
+  return slice_info(other, axes_beside(slice, other), slice.first, slice.count);
+}
+
+// Those rows of a tensor that goes beside x, element by element or with a number for each row; all of it where x is no
+// slice. row_numbers_beside throws Error unless it has that shape.
+TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other) {
+  if (!x.slice && !x.split) return other;
+  const TensorInfo seen = grouped_as(other, x);
+  return x.slice ? info_beside(*x.slice, seen) : seen;
+}
+
+void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const NormalizedAxes& axes) {
+  check_saved(numbers, whole_of(x), x.slice ? x.slice->axes : resolve_axes(x, axes));
+}
+
+TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
+  if (!x.slice || other.shape.empty()) return other;
+  check_saved(other, whole_of(x), x.slice->axes);
+  return info_beside(*x.slice, other);
+}
+
+std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
+                                          std::unique_ptr<TensorSource> other) {
+  if (other->info().shape.empty()) return other;
+  if (x.split) other = grouped_as(std::move(other), x);
+  if (!x.slice) return other;
+  const Axes axes = axes_beside(*x.slice, other->info());
+  return rows_of(std::move(other), axes, x.slice->first, x.slice->count);
+}
+
 // No layer rounds to a float8 on its way.
 void check_rounding_dtype(DType out) {
   if (!is_float8(out)) return;
@@ -78,13 +115,13 @@ Companion::Companion(const RoleRow& role, std::string word, const InputArguments
               ? TensorFinder(input.reading(position), Role::input)
               : TensorFinder({.from = {}, .as = input.options.as, .files = input.options.files})) {}
 
-void Companion::find(const InputName& name) {
+bool Companion::find(const InputName& name) {
   std::string word = word_;
   if (has_placeholder(word) && !os::status(word)) {
     word = substitute(word, name.name, name.captures, option_);
   }
   if (word.empty()) throw Error(concat(option_, ": '' is not the name of a file"));
-  if (latest_ && word == latest_word_) return;
+  if (latest_ && word == latest_word_) return false;
   latest_.reset();
   was_opened_ = false;
   term_.reset();
@@ -107,6 +144,7 @@ void Companion::find(const InputName& name) {
   latest_word_ = word;
   info_ = latest_->set->info(latest_->index);
   if (info_.name != option_) info_.name = concat(option_, ' ', word);  // not of a literal
+  return true;
 }
 
 std::unique_ptr<TensorSource> Companion::open() {
@@ -118,9 +156,15 @@ std::unique_ptr<TensorSource> Companion::open() {
   return latest_->set->open(latest_->index);
 }
 
+TensorSource* Companion::keep(std::unique_ptr<TensorSource> source) {
+  kept_ = std::move(source);
+  return kept_.get();
+}
+
 void Companion::finish() {
   // The rest of a pipe is for the next one, if the word stands for several.
   if (std::exchange(is_open_, false) && !has_placeholder(word_)) latest_->set->finish();
+  kept_.reset();
 }
 
 const AffineTerm& Companion::term(bool plus_one) {
@@ -151,13 +195,14 @@ void Companion::check_several(const InputName& name) const {
   throw Error(concat(info_.name, " can be read for one input alone, found several"));
 }
 
-Companions::Companions(const Arguments& arguments) : arguments_(arguments) {
+Companions::Companions(const Arguments& arguments, const std::string& output)
+    : arguments_(arguments) {
   std::size_t position = 0;
-  for (const RoleRow& row : kRoles) {
-    const std::optional<std::string>& word = arguments.tensors[row.role];
-    if (!word) continue;
+  for (const auto& [role, word] : arguments.tensors) {
+    const RoleRow& row = role_row(role);
     if (row.naming == Naming::position) ++position;
-    at(row.role).emplace(row, *word, arguments.input, position);
+    all_.try_emplace(role, row, role == TensorRole::output ? output : word, arguments.input,
+                     position);
   }
 }
 
@@ -165,8 +210,8 @@ void Companions::find(Roles roles, const TensorInfo& x, const InputName& name, b
   check_beside(x, name, [&] {
     for (const TensorRole role : roles) {
       if (!has(role)) continue;
-      at(role)->find(name);
-      if (each_once) at(role)->check_several(name);
+      if (all_.at(role).find(name)) layout_.reset();
+      if (each_once) all_.at(role).check_several(name);
     }
   });
 }
@@ -228,15 +273,11 @@ void Companions::check_affine(const Plan& plan, const TensorInfo& x, const Input
   const Rounding& rounding = arguments_.normalization.options.rounding;
   if (rounding.xhat || rounding.product) check_rounding_dtype(plan.out);
   check({TensorRole::weight, TensorRole::bias}, x, name, &plan);
-  check_as(x);
-}
-
-void Companions::check_as(const TensorInfo& x) const {
   const std::optional<DType> as = arguments_.input.options.as;
   const bool is_used = as && std::any_of(all_.begin(), all_.end(), [&](const auto& companion) {
-                         return companion && companion->has_dtype(*as);
+                         return companion.second.has_dtype(*as);
                        });
-  if (!is_used) app::check_as(as, x);
+  if (!is_used) check_as(as, x);
 }
 
 std::optional<DType> Companions::rounded_to(DType out) const {
@@ -247,53 +288,62 @@ TensorInfo Companions::sum(const TensorInfo& x, DType out, const InputName& name
   if (!has(TensorRole::residual)) return x;
   if (rounded_to(out)) check_rounding_dtype(out);
   find({TensorRole::residual}, x, name);
-  at(TensorRole::residual)->check_several(name);
+  all_.at(TensorRole::residual).check_several(name);
   return sum_info(x, elements_beside(x, *info(TensorRole::residual)), rounded_to(out));
+}
+
+Plan Companions::plan(const TensorInfo& x, const InputName& name, const RowNeeds& needs,
+                      std::optional<DType> out) {
+  const DType dtype = out.value_or(output_dtype(x.dtype, arguments_.output.dtype));
+  return make_plan(sum(x, dtype, name), arguments_.normalization.options, dtype, needs);
 }
 
 std::unique_ptr<TensorSource> Companions::add_residual(std::unique_ptr<TensorSource> x, DType out,
                                                        int threads) {
-  auto residual = open(TensorRole::residual, x->info());
-  if (!residual) return x;
+  if (!has(TensorRole::residual)) return x;
+  auto residual = rows_beside(x->info(), all_.at(TensorRole::residual).open());
   return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 
-std::unique_ptr<TensorSource> Companions::residual_again(const TensorInfo& x) {
-  const bool is_read_again = has(TensorRole::residual) && arguments_.normalization.round_sum &&
-                             !at(TensorRole::residual)->is_read_once();
-  auto residual = is_read_again ? open(TensorRole::residual, x) : nullptr;
-  return residual && residual->has_random_access() ? std::move(residual) : nullptr;
+TensorSource* Companions::residual_again(const TensorInfo& x) {
+  if (!has(TensorRole::residual) || !arguments_.normalization.round_sum ||
+      all_.at(TensorRole::residual).is_read_once()) {
+    return nullptr;
+  }
+  TensorSource* const residual = open(TensorRole::residual, x);
+  return residual->has_random_access() ? residual : nullptr;
 }
 
 const Affine& Companions::affine(const Plan& plan) {
-  const bool is_weight_read = !has(TensorRole::weight) || at(TensorRole::weight)->has_term();
-  const bool is_bias_read = !has(TensorRole::bias) || at(TensorRole::bias)->has_term();
-  if (is_weight_read && is_bias_read && layout_ == plan.affine) return affine_;
-  const LayerNormOptions& options = arguments_.normalization.options;
-  const AffineTerm none;
-  const AffineTerm& weight =
-      has(TensorRole::weight) ? at(TensorRole::weight)->term(options.zero_centered_weight) : none;
-  const AffineTerm& bias = has(TensorRole::bias) ? at(TensorRole::bias)->term() : none;
+  if (layout_ == plan.affine) return affine_;
   layout_ = plan.affine;
+  const AffineTerm weight = term(TensorRole::weight);
+  const AffineTerm bias = term(TensorRole::bias);
   weight_ = weight.laid_out(*layout_);
   bias_ = bias.laid_out(*layout_);
   const double scale = arguments_.output.scale.value_or(1);
-  affine_ = scale != 1 ? Affine(weight_, bias_, scale) : Affine(weight_, bias_, options.rounding);
+  const Rounding& rounding = arguments_.normalization.options.rounding;
+  affine_ = scale != 1 ? Affine(weight_, bias_, scale) : Affine(weight_, bias_, rounding);
   if (!weight.is_uniform() || !bias.is_uniform()) affine_.set_layout(*layout_);
   return affine_;
 }
 
+AffineTerm Companions::term(TensorRole role) {
+  const bool plus_one =
+      role == TensorRole::weight && arguments_.normalization.options.zero_centered_weight;
+  return has(role) ? all_.at(role).term(plus_one) : AffineTerm();
+}
+
 const GivenStatistics* Companions::given(const Plan& plan) {
   if (!are_given()) return nullptr;
-  const AffineTerm mean = has(TensorRole::mean) ? at(TensorRole::mean)->term() : AffineTerm();
-  given_ =
-      given_statistics(mean, at(spread())->term(), *info(spread()), has(TensorRole::rstd), plan);
+  given_ = given_statistics(term(TensorRole::mean), term(spread()), *info(spread()),
+                            has(TensorRole::rstd), plan);
   return &given_;
 }
 
 std::shared_ptr<const Mask> Companions::mask(const TensorInfo& x, const InputName& name) {
   check({TensorRole::mask}, x, name);
-  return has(TensorRole::mask) ? at(TensorRole::mask)->mask() : nullptr;
+  return has(TensorRole::mask) ? all_.at(TensorRole::mask).mask() : nullptr;
 }
 
 std::optional<RowMask> Companions::row_mask(const TensorInfo& x, const Axes& axes,
@@ -302,33 +352,32 @@ std::optional<RowMask> Companions::row_mask(const TensorInfo& x, const Axes& axe
   return found ? std::optional<RowMask>(std::in_place, std::move(found), x, axes) : std::nullopt;
 }
 
-std::unique_ptr<TensorSource> Companions::open(TensorRole role, const TensorInfo& x,
-                                               bool at_random) {
+TensorSource* Companions::open(TensorRole role, const TensorInfo& x, bool at_random) {
   if (!has(role)) return nullptr;
-  auto tensor = at(role)->open();
-  if (at_random) tensor = with_random_access(std::move(tensor));
-  return role_row(role).shape == ShapeRule::gradient ? std::move(tensor)
-                                                     : rows_beside(x, std::move(tensor));
+  auto source = all_.at(role).open();
+  if (at_random) source = with_random_access(std::move(source));
+  const bool is_whole = role_row(role).shape == ShapeRule::gradient;
+  return all_.at(role).keep(is_whole ? std::move(source) : rows_beside(x, std::move(source)));
 }
 
-GradientInputs Companions::gradient_inputs(const TensorInfo& x, DType out, const InputName& name) {
-  GradientInputs inputs{sum(x, out, name), elements_beside(x, *info(TensorRole::dy))};
+GradientInputs Companions::gradient_inputs(const TensorInfo& x, const InputName& name,
+                                           bool each_once) {
+  find({TensorRole::dy, TensorRole::mean, TensorRole::rstd, TensorRole::variance}, x, name,
+       each_once);
+  GradientInputs inputs{sum(x, output_dtype(x.dtype, arguments_.output.dtype), name),
+                        elements_beside(x, *info(TensorRole::dy))};
   if (has(TensorRole::mean)) inputs.mean = row_numbers_beside(x, *info(TensorRole::mean));
   if (are_given()) inputs.rstd = row_numbers_beside(x, *info(spread()));
   return inputs;
 }
 
-BackwardCompanions Companions::open_backward(const TensorInfo& x, bool at_random) {
-  auto dy = open(TensorRole::dy, x, at_random);
-  auto mean = open(TensorRole::mean, x, at_random);
-  auto rstd = open(spread(), x, at_random);
-  return {std::move(dy), std::move(mean), std::move(rstd), has(TensorRole::variance)};
+GradSources Companions::open_backward(TensorSource& source, const TensorInfo& x, bool at_random) {
+  return {source, *open(TensorRole::dy, x, at_random), open(TensorRole::mean, x, at_random),
+          open(spread(), x, at_random), has(TensorRole::variance)};
 }
 
 void Companions::finish() {
-  for (std::optional<Companion>& companion : all_) {
-    if (companion) companion->finish();
-  }
+  for (auto& [role, companion] : all_) companion.finish();
 }
 
 std::unique_ptr<TensorSource> with_random_access(std::unique_ptr<TensorSource> source) {
@@ -337,9 +386,7 @@ std::unique_ptr<TensorSource> with_random_access(std::unique_ptr<TensorSource> s
 
 void check_streams(const Arguments& arguments) {
   std::vector<std::string> names = arguments.input.names;
-  for (const RoleRow& row : kRoles) {
-    if (const auto& word = arguments.tensors[row.role]) names.push_back(*word);
-  }
+  for (const auto& [role, word] : arguments.tensors) names.push_back(word);
   std::set<std::pair<dev_t, ino_t>> pipes;
   bool has_standard_input = false;
   for (const std::string& name : names) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,27 +23,26 @@ class Companion {
   Companion(const RoleRow& role, std::string word, const InputArguments& input,
             std::size_t position);
 
-  // What there is for an input. What was found for the last one stays if it is the same. Throws Error.
-  void find(const InputName& name);
+  // What there is for an input. Returns whether it is another one than the last time. Throws Error.
+  bool find(const InputName& name);
 
   // Describes what was found. Its name begins with the option.
   const TensorInfo& info() const noexcept { return info_; }
 
-  // Opens what was found; again, if it is for several inputs. Throws Error.
+  // Opens what was found; again, if it is for several inputs. keep: until finish. Throws Error.
   std::unique_ptr<TensorSource> open();
+  TensorSource* keep(std::unique_ptr<TensorSource> source);
 
   // Follows the last element of what was opened.
   void finish();
 
   // All numbers of what was found, once. plus_one: see AffineTerm.
   const AffineTerm& term(bool plus_one = false);
-  bool has_term() const noexcept { return term_.has_value(); }
   const std::shared_ptr<const Mask>& mask();
 
   // Throws Error if several inputs want what can be read once: standard input.
   void check_several(const InputName& name) const;
 
-  void set_word(std::string word) { word_ = std::move(word); }
   bool is_read_once() const noexcept;
   bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
 
@@ -58,21 +57,13 @@ class Companion {
   TensorInfo info_;
   bool was_opened_ = false;
   bool is_open_ = false;
+  std::unique_ptr<TensorSource> kept_;
   std::optional<AffineTerm> term_;
   std::shared_ptr<const Mask> mask_;
 };
 
-// What a backward pass reads beside x.
-struct BackwardCompanions {
-  std::unique_ptr<TensorSource> dy;
-  std::unique_ptr<TensorSource> mean;
-  std::unique_ptr<TensorSource> rstd;
-  bool are_constants;
-
-  GradSources with(TensorSource& x) const {
-    return {x, *dy, mean.get(), rstd.get(), are_constants};
-  }
-};
+// Of a plan whose rows go past observers.
+inline constexpr RowNeeds kWholeRows{.whole = true, .ordered = true};
 
 // All tensors that the arguments name beside the inputs. Of an input they are found and checked first, then opened.
 class Companions {
@@ -80,12 +71,14 @@ class Companions {
   using Roles = std::initializer_list<TensorRole>;
   static constexpr Roles kGiven{TensorRole::mean, TensorRole::rstd, TensorRole::variance};
 
-  explicit Companions(const Arguments& arguments);
+  // output: its word, if there is one.
+  explicit Companions(const Arguments& arguments, const std::string& output = "");
 
-  bool has(TensorRole role) const noexcept { return at(role).has_value(); }
-  Companion& operator[](TensorRole role) { return *at(role); }
-  // Null if it is not given.
-  const TensorInfo* info(TensorRole role) const { return has(role) ? &at(role)->info() : nullptr; }
+  bool has(TensorRole role) const { return all_.contains(role); }
+  // What was found; null if it is not given.
+  const TensorInfo* info(TensorRole role) const {
+    return has(role) ? &all_.at(role).info() : nullptr;
+  }
 
   // These throw Error. Of several inputs it names the one that they do not fit, unless a message of shapes does.
   // find: there is one for x. check: and it has the shape and dtype of its role. plan: of x, for the shapes that follow
@@ -95,15 +88,15 @@ class Companions {
   void check_shapes(Roles roles, const TensorInfo& x, const Plan* plan = nullptr) const;
   // Weight and bias; and --as is for x or for one of what was found.
   void check_affine(const Plan& plan, const TensorInfo& x, const InputName& name);
-  void check_as(const TensorInfo& x) const;
 
-  // What is normalized, where results have a dtype: x, or its sum with the residual, of a slice that of the whole tensor.
-  TensorInfo sum(const TensorInfo& x, DType out, const InputName& name);
-  // Opens it with its elements.
+  // The plan of x, or of its sum with the residual. out: the dtype of results, if no option says it.
+  Plan plan(const TensorInfo& x, const InputName& name, const RowNeeds& needs = kWholeRows,
+            std::optional<DType> out = {});
+  // Opens that sum.
   std::unique_ptr<TensorSource> add_residual(std::unique_ptr<TensorSource> x, DType out,
                                              int threads);
   // The residual with random access; null where it cannot be read again, or the sum is not rounded.
-  std::unique_ptr<TensorSource> residual_again(const TensorInfo& x);
+  TensorSource* residual_again(const TensorInfo& x);
 
   // What multiplies a plan's rows, and what is added. Both as they were read, but in the order of the plan's layout.
   const Affine& affine(const Plan& plan);
@@ -111,7 +104,7 @@ class Companions {
   const AffineTerm& bias() const noexcept { return bias_; }
 
   // Statistics of a plan's rows that are not computed; null if there are none. Throws Error for a variance below 0.
-  bool are_given() const noexcept { return has(TensorRole::rstd) || has(TensorRole::variance); }
+  bool are_given() const { return has(TensorRole::rstd) || has(TensorRole::variance); }
   const GivenStatistics* given(const Plan& plan);
 
   // After its check; null if there is none.
@@ -119,21 +112,21 @@ class Companions {
   // The same as the rows of x along axes have it.
   std::optional<RowMask> row_mask(const TensorInfo& x, const Axes& axes, const InputName& name);
 
-  // The rows of x of one that was found, if it is given. at_random: with random access, by way of a temporary file if need be.
-  std::unique_ptr<TensorSource> open(TensorRole role, const TensorInfo& x, bool at_random = false);
+  // Opens the rows of x of one that was found, until finish; null if it is not given. at_random: with random access, by way of a
+  // temporary file if need be.
+  TensorSource* open(TensorRole role, const TensorInfo& x, bool at_random = false);
 
-  // dy, and the mean and rstd or variance, that have been found.
-  GradientInputs gradient_inputs(const TensorInfo& x, DType out, const InputName& name);
-  BackwardCompanions open_backward(const TensorInfo& x, bool at_random = false);
+  // x, or the sum, with dy, mean and rstd or variance, which are found. each_once: several inputs cannot share a pipe.
+  GradientInputs gradient_inputs(const TensorInfo& x, const InputName& name, bool each_once);
+  // Opens what goes beside x, whose source may be a sum.
+  GradSources open_backward(TensorSource& source, const TensorInfo& x, bool at_random = false);
 
   // Follows the last element of all that is open.
   void finish();
 
  private:
-  std::optional<Companion>& at(TensorRole role) { return all_[static_cast<std::size_t>(role)]; }
-  const std::optional<Companion>& at(TensorRole role) const {
-    return all_[static_cast<std::size_t>(role)];
-  }
+  TensorInfo sum(const TensorInfo& x, DType out, const InputName& name);
+  AffineTerm term(TensorRole role);
   TensorRole spread() const {
     return has(TensorRole::rstd) ? TensorRole::rstd : TensorRole::variance;
   }
@@ -141,8 +134,8 @@ class Companions {
   void check_gradient_shape(const TensorInfo& info, const Plan& plan) const;
 
   const Arguments& arguments_;
-  std::array<std::optional<Companion>, kRoles.size()> all_;
-  std::optional<AffineLayout> layout_;  // of these
+  std::map<TensorRole, Companion> all_;
+  std::optional<AffineLayout> layout_;  // of these, if they are of what was found last
   AffineTerm weight_;
   AffineTerm bias_;
   Affine affine_;

@@ -179,26 +179,12 @@ void refuse_options_of_details(const Arguments& arguments) {
               "--json has it for every tensor; FILE:NAME compares one");
 }
 
-Style text_style(const Arguments& arguments) {
-  Style style = output_style(arguments.color, Style::kAnyWidth);
-  style.width = arguments.linewidth.value_or(style.width);
-  return style;
-}
-
-// Writes a comparison of two tensors or of two sets where the options say.
-template <class AnyComparison>
-void save(const Arguments& arguments, const AnyComparison& comparison) {
-  save_report(arguments.save_json, [&](ByteSink& out) { write_json(comparison, out); });
-  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(comparison, out); });
-}
-
-// Prints it. details: of sets alone, as write_text has it.
+// Prints a comparison of two tensors or of two sets. details: of sets alone, as write_text has it.
 template <class AnyComparison, class... Details>
 void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
-  if (arguments.quiet) return;
-  print_report([&](ByteSink& out) {
+  print_report(arguments, [&](ByteSink& out) {
     write_report(arguments.report, comparison, out, details..., arguments.histogram,
-                 text_style(arguments));
+                 report_style(arguments));
   });
 }
 
@@ -241,17 +227,13 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (has_page(arguments) && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
-  if (arguments.rows_out) {
-    ByteSink rows(*arguments.rows_out);
-    write_rows_csv(comparison.failed_rows, rows);
-    rows.finish();
-    rows.commit();
-  }
+  save_report(arguments.rows_out,
+              [&](ByteSink& out) { write_rows_csv(comparison.failed_rows, out); });
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
   }
-  save(arguments, comparison);
+  save_reports(arguments, comparison);
   std::vector<ElementPair>& first = comparison.first_mismatches;
   first.resize(std::min(first.size(), mismatches_listed(arguments)));
   print(arguments, comparison);
@@ -290,7 +272,7 @@ int compare_several(const Arguments& arguments, const Selection& actual,
         concat(title_of(arguments.input.names[0]), " and ", title_of(arguments.input.names[1])),
         kCommand, sections.take(set));
   }
-  save(arguments, set);
+  save_reports(arguments, set);
   print(arguments, set, details_command(arguments, actual, expected, set));
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }

@@ -4,7 +4,7 @@ namespace lnorm::app {
 
 bool has_criteria(const Arguments& arguments) {
   const Criteria& criteria = arguments.criteria;
-  return arguments.tensors[TensorRole::baseline] || arguments.rtol || arguments.atol ||
+  return arguments.tensors.contains(TensorRole::baseline) || arguments.rtol || arguments.atol ||
          criteria.bounds_elements() || criteria.max_mismatched || criteria.bounds_all_together();
 }
 

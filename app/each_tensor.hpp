@@ -39,15 +39,6 @@ ChooseRows rows_in(const std::optional<RowRange>& range, const NormalizedAxes& a
 TensorInfo chosen(const ChooseRows& choose, const TensorInfo& x);
 std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<TensorSource> x);
 
-// Throws Error unless there is a number for each row of x, or of the whole tensor where x is a slice.
-void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const NormalizedAxes& axes);
-
-// Those rows of a tensor that goes beside x, element by element or with a number for each row; all of it where x is no
-// slice. The first two throw Error unless it has that shape.
-TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other);
-TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other);
-std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x, std::unique_ptr<TensorSource> other);
-
 // A tensor among those that a command works on.
 struct InputName {
   std::string name;   // in its set

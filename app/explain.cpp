@@ -76,9 +76,7 @@ class Explainer {
         companions_(arguments) {}
 
   Plan check(const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, {});
-    const Plan plan = make_plan(companions_.sum(x, out, name), arguments_.normalization.options,
-                                out, {.ordered = true});
+    const Plan plan = companions_.plan(x, name, {.ordered = true});
     companions_.check_affine(plan, x, name);
     companions_.check(Companions::kGiven, x, name);
     return plan;

@@ -50,8 +50,7 @@ class Gradients {
     const GradPlan plan = check(input.source->info(), name);
     const auto x = companions_.add_residual(std::move(input.source), plan.rows.out, work.threads());
     companions_.affine(plan.rows);
-    const BackwardCompanions beside = companions_.open_backward(x->info());
-    const GradSources sources = beside.with(*x);
+    const GradSources sources = companions_.open_backward(*x, x->info());
     std::size_t next = 0;
     const auto sink_if = [&](bool is_wanted) {
       return is_wanted ? &outputs_.sink(next++) : nullptr;
@@ -75,11 +74,9 @@ class Gradients {
   }
 
   GradPlan check(const TensorInfo& x, const InputName& name) {
-    companions_.find({TensorRole::dy, TensorRole::mean, TensorRole::rstd, TensorRole::variance}, x,
-                     name, true);
-    const DType dtype = output_dtype(x.dtype, arguments_.output.dtype);
-    GradPlan plan = make_grad_plan(companions_.gradient_inputs(x, dtype, name),
-                                   arguments_.normalization.options, dtype, requested_);
+    GradPlan plan =
+        make_grad_plan(companions_.gradient_inputs(x, name, true), arguments_.normalization.options,
+                       output_dtype(x.dtype, arguments_.output.dtype), requested_);
     companions_.check_affine(plan.rows, x, name);
     return plan;
   }

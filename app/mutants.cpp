@@ -52,7 +52,7 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       continue;
     }
     for (const TensorRole role : {TensorRole::weight, TensorRole::bias, TensorRole::dy}) {
-      if (!arguments.tensors.has(role)) continue;
+      if (!arguments.tensors.contains(role)) continue;
       throw Error(concat(role_row(role).option, ": ", printable(manifest_path(word)),
                          " says weight, bias and dy of its cases"));
     }
@@ -65,9 +65,10 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       Batch& batch = batches.emplace_back(
           Batch{arguments, is_alone ? one.name : concat(word, ": ", one.name)});
       batch.arguments.input.names = {one.x};
-      batch.arguments.tensors[TensorRole::weight] = one.weight;
-      batch.arguments.tensors[TensorRole::bias] = one.bias;
-      batch.arguments.tensors[TensorRole::dy] = one.dy;
+      TensorWords& tensors = batch.arguments.tensors;
+      if (one.weight) tensors[TensorRole::weight] = *one.weight;
+      if (one.bias) tensors[TensorRole::bias] = *one.bias;
+      if (one.dy) tensors[TensorRole::dy] = *one.dy;
     }
   }
   return batches;
@@ -88,9 +89,7 @@ class Trying {
     if (element_count(x.shape) == 0) {
       throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
     }
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    const Plan plan = make_plan(companions_.sum(x, out, name), arguments_.normalization.options,
-                                out, {.whole = true, .ordered = true});
+    const Plan plan = companions_.plan(x, name);
     companions_.check_affine(plan, x, name);
     if (has_dy()) make_grad_plan(x, name);
     return plan;
@@ -136,14 +135,13 @@ class Trying {
                                          const InputName& name, const RunOptions& run_options) {
     const GradPlan plan = make_grad_plan(x, name);
     companions_.affine(plan.rows);  // each number once
-    const auto dy = companions_.open(TensorRole::dy, x, true);
     const TensorInfo parameters = parameter_gradient(
         plan.rows, companions_.info(TensorRole::weight), arguments_.output.dtype);
     const auto criteria = [&](DType dtype) {
       return criteria_of(arguments_, nullptr, dtype, dtype);
     };
     return try_gradient_mutants(
-        {.sources = {source, *dy},
+        {.sources = companions_.open_backward(source, x, true),
          .weight = companions_.weight(),
          .bias = companions_.bias(),
          .parameters = parameters},
@@ -156,11 +154,9 @@ class Trying {
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
-    companions_.find({TensorRole::dy}, x, name, true);
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    return lnorm::make_grad_plan(companions_.gradient_inputs(x, out, name),
-                                 arguments_.normalization.options, out, {},
-                                 {.whole = true, .ordered = true});
+    return lnorm::make_grad_plan(companions_.gradient_inputs(x, name, true),
+                                 arguments_.normalization.options,
+                                 output_dtype(x.dtype, arguments_.output.dtype), {}, kWholeRows);
   }
 
   const Batch& batch_;
@@ -179,14 +175,8 @@ int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& repo
   return look_at_each(inputs, arguments, trying);
 }
 
-Style report_style(const Arguments& arguments) {
-  Style style = output_style(arguments.color, Style::kAnyWidth);
-  style.width = arguments.linewidth.value_or(style.width);
-  return style;
-}
-
 int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
-  print_report([&](ByteSink& out) {
+  print_report(arguments, [&](ByteSink& out) {
     arguments.report == Report::json
         ? write_wrong_kernels_json(choose, out)
         : write_wrong_kernels_text(choose, report_style(arguments), out);
@@ -213,20 +203,17 @@ int mutants(const Arguments& arguments) {
     if (status != 0) return status;
     throw Error(concat(printable(arguments.input.names.front()), ": has no tensors"));
   }
-  save_report(arguments.save_json, [&](ByteSink& out) { write_json(report, out); });
-  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(report, out); });
-  if (!arguments.quiet) {
-    print_report([&](ByteSink& out) {
-      arguments.report == Report::json ? write_json(report, out)
-                                       : write_text(report, report_style(arguments), out);
-    });
-  }
+  save_reports(arguments, report);
+  print_report(arguments, [&](ByteSink& out) {
+    arguments.report == Report::json ? write_json(report, out)
+                                     : write_text(report, report_style(arguments), out);
+  });
   if (report.tried() == 0) {
     throw Error(
         report.mutants().empty()
             ? "no wrong kernel is tried: none of the chosen ones applies to these inputs"
             : "every wrong kernel that is chosen is equivalent here, by formula and options",
-        !arguments.tensors.has(TensorRole::dy)
+        !arguments.tensors.contains(TensorRole::dy)
             ? "--dy tries those of the backward pass"
             : "other --kernels, --weight and --bias, or longer rows have some to try");
   }

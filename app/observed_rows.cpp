@@ -11,9 +11,7 @@ ObservedRows::ObservedRows(const Arguments& arguments, std::string_view lists_ro
       companions_(arguments) {}
 
 Plan ObservedRows::check(const TensorInfo& x, const InputName& name) {
-  const DType out = output_dtype(x.dtype, {});
-  Plan plan =
-      make_plan(companions_.sum(x, out, name), options_, out, {.whole = true, .ordered = true});
+  Plan plan = companions_.plan(x, name);
   companions_.check(Companions::kGiven, x, name);
   plan.wants_empty_rows = !lists_rows_.empty();
   if (plan.wants_empty_rows) check_empty_rows(plan, x.name, concat(lists_rows_, " of"));

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -79,18 +79,6 @@ constexpr const RoleRow& role_row(TensorRole role) {
 }
 
 // The words that name tensors, by their roles.
-class TensorWords {
- public:
-  bool has(TensorRole role) const { return (*this)[role].has_value(); }
-  std::optional<std::string>& operator[](TensorRole role) {
-    return words_[static_cast<std::size_t>(role)];
-  }
-  const std::optional<std::string>& operator[](TensorRole role) const {
-    return words_[static_cast<std::size_t>(role)];
-  }
-
- private:
-  std::array<std::optional<std::string>, kRoles.size()> words_;
-};
+using TensorWords = std::map<TensorRole, std::string>;
 
 }  // namespace lnorm::app

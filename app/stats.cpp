@@ -76,16 +76,12 @@ int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out)
 // The features of every tensor.
 int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
   Companions companions(arguments);
-  const auto plan_of = [&](const TensorInfo& x, const InputName& name) {
-    return make_plan(companions.sum(x, output_dtype(x.dtype, {}), name),
-                     arguments.normalization.options, {}, {.whole = true, .ordered = true});
-  };
   bool is_first = true;
   return look_at_each_by(
       inputs, arguments,
       [&](const TensorInfo& x, const InputName& name) {
         check_as(arguments.input.options.as, x);
-        plan_of(x, name);
+        companions.plan(x, name);
         companions.check({TensorRole::mask}, x, name);
       },
       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
@@ -93,7 +89,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
           out.write("\n");
         }
         const TensorInfo x = tensor.source->info();
-        const Plan plan = plan_of(x, name);
+        const Plan plan = companions.plan(x, name);
         const auto source =
             companions.add_residual(std::move(tensor.source), plan.out, work.threads());
         const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
@@ -116,22 +112,18 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
 
 // A line a tensor, of the input alone.
 int report_tensors(const Arguments& arguments, const Selection& selection, ByteSink& out) {
-  const LayerNormOptions& options = arguments.normalization.options;
-  const auto plan = [&](const TensorInfo& x) {
-    return make_plan(x, options, {}, {.whole = true, .ordered = true});
-  };
   std::vector<NamedStats> found;
   Companions companions(arguments);
   const int status = look_at_each_by(
       selection, arguments,
       [&](const TensorInfo& x, const InputName& name) {
         check_as(arguments.input.options.as, x);
-        plan(x);
+        companions.plan(x, name);
         companions.check({TensorRole::mask}, x, name);
       },
       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
         TensorSource& source = *tensor.source;
-        const Plan rows = plan(source.info());
+        const Plan rows = companions.plan(source.info(), name);
         const auto left = companions.row_mask(source.info(), rows.axes, name);
         TensorStats stats = measure_tensor(source, rows, work.begin(rows, source), left);
         if (work.has_report()) found.push_back({name.title, std::move(stats)});
@@ -164,14 +156,14 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
 void check_tensors(const Arguments& arguments) {
   const TensorWords& tensors = arguments.tensors;
   const Formula& formula = arguments.normalization.options.formula;
-  const std::string_view option = !option_of(formula).empty()          ? option_of(formula)
-                                  : formula.eps != Formula().eps       ? "--eps"
-                                  : formula.eps_on != Formula().eps_on ? "--eps-on"
-                                  : arguments.softmax                  ? "--softmax"
-                                  : tensors.has(TensorRole::weight)    ? "--weight"
-                                  : tensors.has(TensorRole::bias)      ? "--bias"
-                                  : tensors.has(TensorRole::residual)  ? "--residual"
-                                                                       : "";
+  const std::string_view option = !option_of(formula).empty()              ? option_of(formula)
+                                  : formula.eps != Formula().eps           ? "--eps"
+                                  : formula.eps_on != Formula().eps_on     ? "--eps-on"
+                                  : arguments.softmax                      ? "--softmax"
+                                  : tensors.contains(TensorRole::weight)   ? "--weight"
+                                  : tensors.contains(TensorRole::bias)     ? "--bias"
+                                  : tensors.contains(TensorRole::residual) ? "--residual"
+                                                                           : "";
   if (option.empty()) return;
   throw Error(
       concat(option, " has no effect: several tensors have a line each, of the input alone"),
