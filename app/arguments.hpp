@@ -105,6 +105,8 @@ enum class Report { text, json, csv };
 struct PageArguments {
   std::string path;                           // empty: none
   std::optional<std::string> specifications;  // a folder, for these by themselves
+
+  bool is_wanted() const { return !path.empty(); }
 };
 
 // The arguments of one command; what it has no option for stays as it is here.

@@ -10,9 +10,8 @@
 
 #include "commands.hpp"
 #include "companions.hpp"
-#include "compare_criteria.hpp"
 #include "compare_sets.hpp"
-#include "kernel_choice.hpp"
+#include "judging.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -21,8 +20,7 @@
 #include "lnorm/pipeline/check_gradients.hpp"
 #include "lnorm/pipeline/compare.hpp"
 #include "lnorm/report/page/sections.hpp"
-#include "page_output.hpp"
-#include "saved_report.hpp"
+#include "report_output.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -78,8 +76,7 @@ void refuse_details(const Arguments& arguments, bool several) {
 
 // Whether an option asks for a comparison of OUTPUT with the exact result.
 bool wants_details(const Arguments& arguments) {
-  return arguments.worst || arguments.histogram || arguments.rows_out ||
-         !arguments.page.path.empty();
+  return arguments.worst || arguments.histogram || arguments.rows_out || arguments.page.is_wanted();
 }
 
 // Makes it: reads x once more, and writes the exact result to a temporary file. Both sources have random access.
@@ -95,7 +92,7 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
       options);
   ListLimits limits{0, arguments.worst.value_or(5)};
   limits.rows = arguments.rows_out.has_value();
-  if (!arguments.page.path.empty()) limits.map.emplace();
+  if (arguments.page.is_wanted()) limits.map.emplace();
   const auto exact = grouped_as(spool.source(), x.info());
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = plan.axes;
@@ -112,7 +109,7 @@ class Checking {
                   wants_details(arguments)),
         choose_(kernel_choice(arguments)),
         companions_(arguments, output_word(arguments, selection)) {
-    if (has_page() && arguments.work.ranks->is_first()) {
+    if (arguments.page.is_wanted() && arguments.work.ranks->is_first()) {
       page_output_.emplace("--page", arguments.page);
     }
   }
@@ -150,7 +147,7 @@ class Checking {
     companions_.finish();
     if (!work.has_report()) return;
     for (NamedCheck& one : found) {
-      if (has_page()) add_section(one);
+      if (arguments_.page.is_wanted()) add_section(one);
     }
     std::move(found.begin(), found.end(), std::back_inserter(checks_));
   }
@@ -282,8 +279,6 @@ class Checking {
                   [&] { return page::check_section(concat("tensor-", number), one.name, check); });
     if (check.details) check.details->error_map.reset();
   }
-
-  bool has_page() const { return !arguments_.page.path.empty(); }
 
   CheckOptions check_options(DType out) const {
     const NormalizationArguments& normalization = arguments_.normalization;

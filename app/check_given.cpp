@@ -5,14 +5,14 @@
 #include <filesystem>
 
 #include "commands.hpp"
-#include "compare_criteria.hpp"
 #include "hints.hpp"
+#include "judging.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/os.hpp"
-#include "page_output.hpp"
+#include "report_output.hpp"
 
 namespace lnorm::app {
 

@@ -8,8 +8,8 @@
 
 #include "commands.hpp"
 #include "companions.hpp"
-#include "compare_criteria.hpp"
 #include "compare_sets.hpp"
+#include "judging.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
@@ -20,9 +20,8 @@
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/page/sections.hpp"
-#include "page_output.hpp"
 #include "print_error.hpp"
-#include "saved_report.hpp"
+#include "report_output.hpp"
 #include "tensor_work.hpp"
 #include "terminal.hpp"
 
@@ -89,8 +88,6 @@ class TwoTensors {
   Companions companions_;
 };
 
-bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
-
 // Whether there is a report with all that is known.
 bool has_json(const Arguments& arguments) {
   return arguments.report == Report::json || arguments.save_json;
@@ -116,7 +113,7 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
   const bool is_spooled = uses_temporary_file(*actual) || uses_temporary_file(*expected);
   if (work.verbose) {
     const int threads = executor_for_comparison(actual->info(), work.threads).threads();
-    const bool are_distributed = !has_page(arguments) && !is_spooled &&
+    const bool are_distributed = !arguments.page.is_wanted() && !is_spooled &&
                                  actual->has_random_access() && expected->has_random_access();
     print_note(
         concat("in blocks of ", block_elements(arguments, actual->info()), " elements, ",
@@ -134,10 +131,10 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
                     arguments.by.value_or(WorstBy::row_ulp)};
   limits.rows = arguments.rows_out.has_value();
   // Which text lists only if asked to.
-  if (has_page(arguments) || has_json(arguments)) {
+  if (arguments.page.is_wanted() || has_json(arguments)) {
     limits.mismatches = arguments.max_diffs.value_or(5);
   }
-  if (has_page(arguments)) limits.map.emplace();
+  if (arguments.page.is_wanted()) limits.map.emplace();
   return TwoTensors(arguments, limits)
       .compare(*actual, *expected, {second.name, second.title, second.captures}, nullptr,
                {work.threads, progress.callback(), work.ranks});
@@ -169,7 +166,7 @@ void refuse_options_of_sets(const Arguments& arguments) {
 
 // For options that ask for more of a tensor than its line has.
 void refuse_options_of_details(const Arguments& arguments) {
-  if (has_json(arguments) || arguments.quiet || has_page(arguments)) return;
+  if (has_json(arguments) || arguments.quiet || arguments.page.is_wanted()) return;
   const std::string_view option = arguments.max_diffs ? "--max-diffs"
                                   : arguments.worst   ? "--worst"
                                   : arguments.axes    ? "the choice of axes"
@@ -183,7 +180,7 @@ void refuse_options_of_details(const Arguments& arguments) {
 template <class AnyComparison, class... Details>
 void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
   print_report(arguments, [&](ByteSink& out) {
-    write_report(arguments.report, comparison, out, details..., arguments.histogram,
+    write_report(arguments.report, std::tie(comparison), out, details..., arguments.histogram,
                  report_style(arguments));
   });
 }
@@ -224,7 +221,7 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   refuse_options_of_sets(arguments);
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
-  if (has_page(arguments) && is_first) output.emplace("--page", arguments.page);
+  if (arguments.page.is_wanted() && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
   save_report(arguments.rows_out,
@@ -247,14 +244,14 @@ int compare_several(const Arguments& arguments, const Selection& actual,
     throw Error("--rows-out has no effect: there are several tensors", "FILE:NAME compares one");
   }
   ListLimits limits{0, 0, arguments.by.value_or(WorstBy::row_ulp)};
-  if (has_json(arguments) || has_page(arguments)) {
+  if (has_json(arguments) || arguments.page.is_wanted()) {
     limits.mismatches = arguments.max_diffs.value_or(5);
     limits.worst = arguments.worst.value_or(5);
   }
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
   PairSections sections;
-  if (has_page(arguments)) {
+  if (arguments.page.is_wanted()) {
     if (is_first) output.emplace("--page", arguments.page);
     limits.map = kSmallMap;
   }

@@ -11,8 +11,7 @@
 #include "check_given.hpp"
 #include "commands.hpp"
 #include "companions.hpp"
-#include "compare_criteria.hpp"
-#include "kernel_choice.hpp"
+#include "judging.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/manifest.hpp"
@@ -20,7 +19,7 @@
 #include "lnorm/pipeline/mutant_gradients.hpp"
 #include "normalization_text.hpp"
 #include "print_error.hpp"
-#include "saved_report.hpp"
+#include "report_output.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {

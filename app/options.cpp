@@ -71,6 +71,9 @@ constexpr std::array<NoEffect, 3> kNoDivisor{
     {{.beside = "--rstd --variance", .unless = "--dy", .in = kGiven},
      {.beside = "--variance", .in = kGrad | kCheck}}};
 
+constexpr std::array<NoEffect, 3> kTextAlone{{{.beside = kReportOptions}}};
+constexpr std::array<NoEffect, 3> kShownOrOnPage{{{.beside = "--quiet --csv", .unless = "--page"}}};
+
 constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstddev rsigma";
 constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
 
@@ -489,15 +492,12 @@ constexpr Option kOptions[] = {
     Option("--keep-going", kCompare, kSeveral, kFlag, kKeepGoingHelp, set_keep_going),
     Option("--axis", kCompare, kComparedRows, "A", kAxisHelp, set_axis,
            {.one_of = kAxesOptions,
-            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .no_effect = kShownOrOnPage,
             .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
     Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
-           {.one_of = kAxesOptions,
-            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"norm-shape"}}}}),
+           {.one_of = kAxesOptions, .no_effect = kShownOrOnPage, .called = {{{"norm-shape"}}}}),
     Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{kAxesWords}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{kAxesWords}}}}),
     // check
     Option("--arithmetic", kCheck, kKernel, "float16|bfloat16|float32|float64",
            "What the kernel computes in (default float32, float64 for float64 outputs)",
@@ -609,28 +609,25 @@ constexpr Option kOptions[] = {
         set_tensor<TensorRole::mask>,
         {.no_effect = {{{.beside = "--dy", .in = kCheck}, {.beside = "--softmax", .in = kStats}}},
          .called = {{{"attention-mask padding-mask where"}}}}),
-    Option(
-        "--worst", kCompare | kCheck, kOutput, "N",
-        "How many of the worst elements are listed, or of the worst rows if axes are given "
-        "(default 5)",
-        [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
-        {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}}, .called = {{{"top"}}}}),
+    Option("--worst", kCompare | kCheck, kOutput, "N",
+           "How many of the worst elements are listed, or of the worst rows if axes are given "
+           "(default 5)",
+           [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
+           {.no_effect = kShownOrOnPage, .called = {{{"top"}}}}),
     Option("--by", kCompare, kOutput, "ulp|abs|rel|row-ulp",
            "What the worst are measured by; row-ulp is in ulp of the row's greatest |expected| "
            "(default row-ulp)",
            [](Arguments& a, const Value& v) {
              a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp});
            },
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"sort sort-by"}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{"sort sort-by"}}}}),
     Option("--rows-out", kCompare | kCheck, kOutput, "PATH",
            "Write a line of CSV for every row that fails: row,elements,mismatched,max_abs",
            [](Arguments& a, const Value& v) { a.rows_out = v.text; }),
     Option("--max-diffs", kCompare, kOutput, "N",
            "How many of the first mismatches are listed (default 0, in JSON 5)",
            [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"max-mismatches"}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{"max-mismatches"}}}}),
     Option("--features", kStats, kOutput, kFlag,
            "Of every element of the row over all rows, in place of rows; NaN and infinity are "
            "counted and left out",
@@ -654,25 +651,23 @@ constexpr Option kOptions[] = {
            set_softmax),
     Option("--histogram", kStats, kOutput, kFlag,
            "Draw the distributions of elements and rows, too", set_histogram,
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"hist"}, {"bins", kBins}}}}),
+           {.no_effect = kTextAlone, .called = {{{"hist"}, {"bins", kBins}}}}),
     Option("--histogram", kCompare | kCheck, kOutput, kFlag,
            "Draw how the distances in ulp are distributed", set_histogram,
            {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}},
             .called = {{{"hist"}, {"bins", kBins}}}}),
     Option("--all", kStats, kOutput, kFlag, "Every row, not the first and last ones of many",
-           set_all, {.no_effect = {{{.beside = kReportOptions}}}}),
-    Option("--digits", kStats, kOutput, "N", "Significant digits of the text (default 3)",
-           set_digits,
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
-    Option("--digits", kExplain, kOutput, "N", "Significant digits of the text (default 4)",
-           set_digits,
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+           set_all, {.no_effect = kTextAlone}),
+    Option(
+        "--digits", kStats, kOutput, "N", "Significant digits of the text (default 3)", set_digits,
+        {.no_effect = kTextAlone, .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+    Option(
+        "--digits", kExplain, kOutput, "N", "Significant digits of the text (default 4)",
+        set_digits,
+        {.no_effect = kTextAlone, .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
     Option("--header", kShow, kOutput, kFlag,
            "Name, dtype and shape first (as always on a terminal)",
-           [](Arguments& a, const Value&) { a.header = true; },
-           {.no_effect = {{{.beside = kReportOptions}}}}),
+           [](Arguments& a, const Value&) { a.header = true; }, {.no_effect = kTextAlone}),
     Option(
         "--linewidth", kJudging, kOutput, "N",
         "Characters a line of the text (default the terminal's width, elsewhere as many as it "
@@ -736,23 +731,23 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.precision, 100);
            },
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"digits"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"digits"}}}}),
     Option("--edgeitems", kPrinting, kPrint, "N", "Elements at each end of a summary (default 3)",
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.edgeitems, kMaxPrinted);
              a.output.print.edgeitems = true;
            },
-           {.no_effect = {{{.beside = kReportOptions}}}}),
+           {.no_effect = kTextAlone}),
     // They write all elements to a file, and summarize elsewhere as show does.
     Option("--threshold", kWritingTensors, kPrint, "N",
            "Summarize above this many elements (default 1000; in a file never)", set_threshold),
     Option("--threshold", kShow, kPrint, "N", "Summarize above this many elements (default 1000)",
-           set_threshold, {.no_effect = {{{.beside = kReportOptions}}}}),
+           set_threshold, {.no_effect = kTextAlone}),
     Option("--linewidth", kPrinting, kPrint, "N", "Characters a line (default 80)",
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.linewidth, kMaxPrinted);
            },
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"width"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"width"}}}}),
     Option("--sci-mode", kPrinting, kPrint, "auto|on|off", "Scientific notation (default auto)",
            [](Arguments& a, const Value& v) {
              using SciMode = PrintOptions::SciMode;
@@ -760,8 +755,7 @@ constexpr Option kOptions[] = {
                  v.one_of({SciMode::automatic, SciMode::on, SciMode::off});
              a.output.print.given = v.option;
            },
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"suppress", "here it is --sci-mode off"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"suppress", "here it is --sci-mode off"}}}}),
     // CLI11 itself does what it says.
     Option("-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
            {.called = {{{"elementwise-affine no-elementwise-affine no-affine no-weight no-bias",

@@ -13,7 +13,7 @@
 #include "lnorm/pipeline/report_data.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "observed_rows.hpp"
-#include "page_output.hpp"
+#include "report_output.hpp"
 
 namespace lnorm::app {
 

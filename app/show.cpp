@@ -107,7 +107,7 @@ void list(const Selection& selection, Report report, ByteSink& out) {
     members.back().name = tensor.title;
   }
   selection.finish();
-  write_report(report, members, out);
+  write_report(report, std::tie(members), out);
 }
 
 }  // namespace

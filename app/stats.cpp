@@ -54,7 +54,7 @@ class StatsOfRows {
     rows_.describe(stats);
     stats.top = top_of(arguments_);
     observer->report([&] {
-      write_report(arguments_.report, stats, out_,
+      write_report(arguments_.report, std::tie(stats), out_,
                    StatsTextOptions{arguments_.all, arguments_.digits.value_or(3)},
                    output_style(arguments_.color));
     });
@@ -99,14 +99,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
         if (!work.has_report()) return;
         const FeatureReport report{{arguments.all, arguments.digits.value_or(3)},
                                    top_of(arguments)};
-        switch (arguments.report) {
-          case Report::text:
-            return write_text(found, report, output_style(arguments.color), out);
-          case Report::json:
-            return write_json(found, report, out);
-          case Report::csv:
-            return write_csv(found, report, out);
-        }
+        write_report(arguments.report, std::tie(found, report), out, output_style(arguments.color));
       });
 }
 
@@ -138,17 +131,8 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
     if (stats != by_title.end()) in_order.push_back(*stats->second);
   }
   const std::optional<Top> top = top_of(arguments);
-  switch (arguments.report) {
-    case Report::text:
-      write_text(in_order, top, arguments.digits.value_or(3), output_style(arguments.color), out);
-      break;
-    case Report::json:
-      write_json(in_order, top, out);
-      break;
-    case Report::csv:
-      write_csv(in_order, top, out);
-      break;
-  }
+  write_report(arguments.report, std::tie(in_order, top), out, arguments.digits.value_or(3),
+               output_style(arguments.color));
   return status;
 }
 
