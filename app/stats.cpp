@@ -26,51 +26,39 @@ std::optional<Top> top_of(const Arguments& arguments) {
   return Top{*arguments.top, *arguments.top_by};
 }
 
-class StatsOfRows {
- public:
-  StatsOfRows(const Arguments& arguments, ByteSink& out)
-      : arguments_(arguments),
-        out_(out),
-        rows_(arguments, arguments.report == Report::json  ? "--json"
-                         : arguments.report == Report::csv ? "--csv"
-                                                           : "") {}
-
-  void check(const TensorInfo& x, const InputName& name) {
-    rows_.check(x, name);
-    rows_.companions().check({TensorRole::mask}, x, name);
-  }
-
-  void run(OpenedTensor& input, const InputName& name, TensorWork& work) {
-    if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
-    const TensorInfo x = input.source->info();
-    std::optional<StatsObserver> observer;
-    rows_.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
-      return observer.emplace(plan,
-                              StatsObserver::Wanted{arguments_.softmax, arguments_.histogram,
-                                                    rows_.companions().row_mask(x, plan.axes, name),
-                                                    arguments_.work.threads});
-    });
-    Stats stats = observer->stats(x);
-    rows_.describe(stats);
-    stats.top = top_of(arguments_);
-    observer->report([&] {
-      write_report(arguments_.report, std::tie(stats), out_,
-                   StatsTextOptions{arguments_.all, arguments_.digits.value_or(3)},
-                   output_style(arguments_.color));
-    });
-    if (input.format == Format::jsonl) out_.flush();
-  }
-
- private:
-  const Arguments& arguments_;
-  ByteSink& out_;
-  ObservedRows rows_;
-  bool first_ = true;
-};
-
+// The table of every tensor.
 int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
-  StatsOfRows of_rows(arguments, out);
-  return look_at_each(inputs, arguments, of_rows);
+  ObservedRows rows(arguments, arguments.report == Report::json  ? "--json"
+                               : arguments.report == Report::csv ? "--csv"
+                                                                 : "");
+  Companions& companions = rows.companions();
+  bool is_first = true;
+  return look_at_each_by(
+      inputs, arguments,
+      [&](const TensorInfo& x, const InputName& name) {
+        rows.check(x, name);
+        companions.check({TensorRole::mask}, x, name);
+      },
+      [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+        if (!std::exchange(is_first, false) && arguments.report == Report::text) out.write("\n");
+        const TensorInfo x = input.source->info();
+        std::optional<StatsObserver> observer;
+        rows.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
+          return observer.emplace(plan,
+                                  StatsObserver::Wanted{arguments.softmax, arguments.histogram,
+                                                        companions.row_mask(x, plan.axes, name),
+                                                        arguments.work.threads});
+        });
+        Stats stats = observer->stats(x);
+        rows.describe(stats);
+        stats.top = top_of(arguments);
+        observer->report([&] {
+          write_report(arguments.report, std::tie(stats), out,
+                       StatsTextOptions{arguments.all, arguments.digits.value_or(3)},
+                       output_style(arguments.color));
+        });
+        if (input.format == Format::jsonl) out.flush();
+      });
 }
 
 // The features of every tensor.
