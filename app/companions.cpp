@@ -105,7 +105,7 @@ void check_rounding_dtype(DType out) {
 
 }  // namespace
 
-Companion::Companion(const RoleRow& role, std::string word, const InputArguments& input,
+Companion::Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
                      std::size_t position)
     : role_(role),
       option_(role.option),
@@ -199,7 +199,7 @@ Companions::Companions(const Arguments& arguments, const std::string& output)
     : arguments_(arguments) {
   std::size_t position = 0;
   for (const auto& [role, word] : arguments.tensors) {
-    const RoleRow& row = role_row(role);
+    const TensorRoleRow& row = role_row(role);
     if (row.naming == Naming::position) ++position;
     all_.try_emplace(role, row, role == TensorRole::output ? output : word, arguments.input,
                      position);
@@ -226,7 +226,7 @@ void Companions::check(Roles roles, const TensorInfo& x, const InputName& name, 
 void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan) const {
   for (const TensorRole role : roles) {
     if (!has(role)) continue;
-    const RoleRow& row = role_row(role);
+    const TensorRoleRow& row = role_row(role);
     const TensorInfo& found = *info(role);
     if (row.dtype == DTypeRule::floating && !is_floating(found.dtype)) {
       throw Error(concat(printable(found.name), ": is ", name(found.dtype), ", expected ",

@@ -20,7 +20,7 @@ namespace lnorm::app {
 class Companion {
  public:
   // position: among the inputs that --from, --as and --offset tell of, if its role has one.
-  Companion(const RoleRow& role, std::string word, const InputArguments& input,
+  Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
             std::size_t position);
 
   // What there is for an input. Returns whether it is another one than the last time. Throws Error.
@@ -47,7 +47,7 @@ class Companion {
   bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
 
  private:
-  const RoleRow& role_;
+  const TensorRoleRow& role_;
   std::string option_;
   std::string word_;
   TensorFinder finder_;

@@ -46,7 +46,7 @@ enum class Naming {
   literal    // or a number, or JSON, in its place
 };
 
-struct RoleRow {
+struct TensorRoleRow {
   TensorRole role;
   std::string_view option;  // as messages call it
   ShapeRule shape;
@@ -54,7 +54,7 @@ struct RoleRow {
   DTypeRule dtype = DTypeRule::any;
 };
 
-inline constexpr std::array<RoleRow, 15> kRoles{{
+inline constexpr std::array<TensorRoleRow, 15> kRoles{{
     {TensorRole::dy, "--dy", ShapeRule::sum, Naming::position},
     {TensorRole::output, "OUTPUT", ShapeRule::input, Naming::position, DTypeRule::floating},
     {TensorRole::actual_dx, "--actual-dx", ShapeRule::input, Naming::position, DTypeRule::floating},
@@ -74,7 +74,7 @@ inline constexpr std::array<RoleRow, 15> kRoles{{
     {TensorRole::variance, "--variance", ShapeRule::rows, Naming::literal},
 }};
 
-constexpr const RoleRow& role_row(TensorRole role) {
+constexpr const TensorRoleRow& role_row(TensorRole role) {
   return kRoles[static_cast<std::size_t>(role)];
 }
 
