@@ -4,10 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
-#include "given_inputs.hpp"
+#include "companions.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -15,7 +13,6 @@
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "normalization_text.hpp"
-#include "residual_input.hpp"
 
 namespace lnorm::app {
 
@@ -29,10 +26,7 @@ class Normalization {
   explicit Normalization(const Arguments& arguments)
       : arguments_(arguments),
         backend_(find_backend(options().kernel)),
-        residual_(options(), arguments.input.options),
-        affine_inputs_(options(), arguments.input.options, residual_,
-                       arguments.output.scale.value_or(1)),
-        given_(arguments.normalization, arguments.input.options),
+        companions_(arguments),
         outputs_(output_names(), arguments) {
     if (arguments.save_mean) columns_.push_back(&RowBlock::mean);
     if (arguments.save_rstd) columns_.push_back(&RowBlock::rstd);
@@ -43,7 +37,6 @@ class Normalization {
   // What each output gets of x. Throws Error if x cannot be normalized so.
   std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
     const Plan plan = this->plan(x, name);
-    affine_inputs_.check(plan, x, name);
     std::vector<TensorInfo> results{plan.result()};
     results.resize(1 + columns_.size(), {"", DType::float64, plan.row_shape(arguments_.keepdim)});
     if (arguments_.save_sum) results.push_back(plan.result());
@@ -51,10 +44,10 @@ class Normalization {
   }
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-    const TensorInfo x = tensor.source->info();
-    const Plan plan = this->plan(x, name);
-    const Affine& affine = affine_inputs_.of(plan, x, name);
-    const auto source = residual_.add_to(std::move(tensor.source), plan.out, work.threads());
+    const Plan plan = this->plan(tensor.source->info(), name);
+    const Affine& affine = companions_.affine(plan);
+    const auto source =
+        companions_.add_residual(std::move(tensor.source), plan.out, work.threads());
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -73,12 +66,12 @@ class Normalization {
       run_long_rows(*source, plan, backend_, affine, observers, sink, options,
                     sum ? &*sum : nullptr);
     } else {
-      const GivenStatistics* const given = given_.of(plan, x, name);
+      const GivenStatistics* const given = companions_.given(plan);
       if (sum) observers.push_back(&*sum);
       lnorm::run(*source, plan, normalization(backend_, given, affine, plan.formula), observers,
                  &sink, options);
     }
-    residual_.finish();
+    companions_.finish();
   }
 
  private:
@@ -97,12 +90,10 @@ class Normalization {
   }
 
   Plan plan(const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    Plan plan = make_plan(residual_.check(x, out, name), options().options, out,
-                          {.whole = given_.are_given(),
-                           .in_tiles = !arguments_.save_sum,
-                           .given = given_.are_given()});
-    given_.check(x, name);
+    const bool given = companions_.are_given();
+    Plan plan = companions_.plan(
+        x, name, {.whole = given, .in_tiles = !arguments_.save_sum, .given = given});
+    companions_.check(Companions::kGiven, x, name);
     plan.wants_mean_and_rstd = !columns_.empty();
     plan.saturates = arguments_.output.saturates;
     check_float8(arguments_.output, plan.out);
@@ -111,14 +102,13 @@ class Normalization {
                          ", expected ", dtype_list(is_larger_float)));
     }
     if (plan.wants_mean_and_rstd) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
+    companions_.check_affine(plan, x, name);
     return plan;
   }
 
   const Arguments& arguments_;
   const Backend& backend_;
-  ResidualInput residual_;
-  AffineInputs affine_inputs_;
-  GivenInputs given_;
+  Companions companions_;
   std::vector<Column> columns_;
   Outputs outputs_;
 };
@@ -126,23 +116,15 @@ class Normalization {
 }  // namespace
 
 int apply(const Arguments& arguments) {
-  const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization, arguments.work);
   const Norm& norm = arguments.normalization.options.formula.norm();
   if (!norm.has_mean && arguments.save_mean) {
     throw Error(concat(option_of(arguments.normalization.options.formula),
                        " subtracts no mean, so that there is none for --save-mean"));
   }
   Normalization normalization(arguments);
-  const Inputs inputs = open_inputs(input.names, input.options);
+  const Inputs inputs = open_inputs(arguments);
   check_named(inputs);
-  return for_each_tensor(
-      inputs, normalization.outputs(), arguments,
-      {[&](const TensorInfo& x, const InputName& name) { return normalization.results(x, name); },
-       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-         normalization.run(tensor, name, work);
-       },
-       Deal::by_size});
+  return work_on_each(inputs, normalization.outputs(), arguments, normalization);
 }
 
 }  // namespace lnorm::app

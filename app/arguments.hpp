@@ -20,6 +20,7 @@
 #include "lnorm/pipeline/pairs.hpp"
 #include "lnorm/pipeline/ranks.hpp"
 #include "lnorm/report/torch_text.hpp"
+#include "roles.hpp"
 
 // The command line as plain values. A path of "-" is standard input or output.
 namespace lnorm::app {
@@ -64,12 +65,6 @@ struct InputArguments {
 
 struct NormalizationArguments {
   LayerNormOptions options;
-  std::optional<std::string> weight;
-  std::optional<std::string> bias;
-  std::optional<std::string> residual;
-  std::optional<std::string> mean;  // statistics that are given, as the next two
-  std::optional<std::string> rstd;
-  std::optional<std::string> variance;
   bool round_sum =
       false;  // with the residual, to the output dtype; options has the other roundings
   std::optional<std::int64_t> ddof;  // as given
@@ -118,12 +113,15 @@ enum class Report { text, json, csv };
 struct PageArguments {
   std::string path;                           // empty: none
   std::optional<std::string> specifications;  // a folder, for these by themselves
+
+  bool is_wanted() const { return !path.empty(); }
 };
 
 // The arguments of one command; what it has no option for stays as it is here.
 struct Arguments {
   Command command = kApply;
   InputArguments input;  // compare: of both tensors, ACTUAL and EXPECTED
+  TensorWords tensors;   // beside these
   NormalizationArguments normalization;
   std::optional<NormalizedAxes> axes;  // as given
   OutputArguments output;              // grad: of all gradients, but for the path
@@ -145,14 +143,13 @@ struct Arguments {
   std::optional<std::size_t> top;  // so many rows, tensors or features, of those that stand out
   std::optional<TopBy> top_by;
 
-  // apply; in check the first two are those to judge
+  // apply
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   std::optional<std::string> save_sum;
   bool keepdim = true;
 
-  // grad; in check these are the gradients to judge
-  std::string dy;
+  // grad
   std::optional<std::string> dx;  // where it goes, as the others; one of them at least
   std::optional<std::string> dweight;
   std::optional<std::string> dbias;
@@ -169,15 +166,12 @@ struct Arguments {
   std::optional<std::size_t> worst;      // 5
   std::optional<WorstBy> by;             // row_ulp
   std::optional<std::string> rows_out;   // where the rows that fail go
-  std::optional<std::string> baseline;   // what another kernel wrote
-  std::optional<std::string> mask;       // which elements are looked at
-  double factor = 2;                     // so many times as far off as that is allowed
+  double factor = 2;                     // so many times as far off as the baseline is allowed
   std::optional<int> linewidth;          // of the text
   PairingRules pairing{.called = {"--rename", "--only", "--skip", "--tolerance"}};
   bool common = false;  // names on one side alone are no differences
 
   // check, with the criteria of compare
-  std::string checked;                // OUTPUT; empty: gradients alone are judged
   std::optional<DType> arithmetic;    // float32, or float64 for a float64 output
   std::optional<std::int64_t> depth;  // of the kernel's sums
   std::vector<std::string> kernels;   // patterns of wrong kernels to try; empty: all

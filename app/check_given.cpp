@@ -5,14 +5,14 @@
 #include <filesystem>
 
 #include "commands.hpp"
-#include "compare_criteria.hpp"
 #include "hints.hpp"
+#include "judging.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/os.hpp"
-#include "page_output.hpp"
+#include "report_output.hpp"
 
 namespace lnorm::app {
 
@@ -97,16 +97,19 @@ void check_effect(const Given& given, const Option& option, const NoEffect& no_e
   }
 }
 
-void check_sum_rounding(const NormalizationArguments& normalization) {
-  if (!normalization.round_sum || normalization.residual) return;
+void check_sum_rounding(const Arguments& arguments) {
+  if (!arguments.normalization.round_sum || arguments.tensors.contains(TensorRole::residual))
+    return;
   throw Error("--round sum has no effect without --residual");
 }
 
 // Only by RMS there is no mean.
-void check_given_statistics(const NormalizationArguments& normalization) {
-  if (normalization.mean || !normalization.options.formula.has_mean()) return;
-  if (!normalization.rstd && !normalization.variance) return;
-  throw Error(concat(normalization.rstd ? "--rstd" : "--variance",
+void check_given_statistics(const Arguments& arguments) {
+  const TensorWords& tensors = arguments.tensors;
+  if (tensors.contains(TensorRole::mean) || !arguments.normalization.options.formula.has_mean())
+    return;
+  if (!tensors.contains(TensorRole::rstd) && !tensors.contains(TensorRole::variance)) return;
+  throw Error(concat(tensors.contains(TensorRole::rstd) ? "--rstd" : "--variance",
                      " needs --mean, but for --rms, which has none"));
 }
 
@@ -179,20 +182,23 @@ void check_apply(const Arguments& arguments) {
   check_extension("--save-sum", arguments.save_sum);
 }
 
+void check_backward(const Arguments& arguments) {
+  const Rounding& rounding = arguments.normalization.options.rounding;
+  if (!rounding.xhat && !rounding.product) return;
+  throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
+                     " has no part in the gradient, expected sum"));
+}
+
 void check_grad(const Given& given, Arguments& arguments) {
-  if (arguments.dy.empty()) {
+  if (!arguments.tensors.contains(TensorRole::dy)) {
     const std::vector<std::string>& words = given.words;
     throw Error("grad needs --dy, the gradient of what lnorm apply writes",
                 words.size() == 2
                     ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
                     : hint_of(given.command));
   }
-  const Rounding& rounding = arguments.normalization.options.rounding;
-  if (rounding.xhat || rounding.product) {
-    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
-                       " has no part in the gradient, expected sum"));
-  }
-  check_sum_rounding(arguments.normalization);
+  check_backward(arguments);
+  check_sum_rounding(arguments);
   if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
   if (arguments.output.format) return;
   check_extension("--dx", arguments.dx, kAnyName);
@@ -220,13 +226,7 @@ bool are_same_file(const std::string& a, const std::string& b) {
 // Files beside the report on standard output: they are no file that is read, and no other one of them.
 void check_saved_reports(const std::vector<std::string>& words, const Arguments& arguments) {
   std::vector<std::string> taken = words;
-  const NormalizationArguments& normalization = arguments.normalization;
-  for (const auto& name :
-       {normalization.weight, normalization.bias, normalization.residual, normalization.mean,
-        normalization.rstd, normalization.variance, arguments.mask, arguments.baseline}) {
-    if (name) taken.push_back(*name);
-  }
-  if (!arguments.dy.empty()) taken.push_back(arguments.dy);
+  for (const auto& [role, word] : arguments.tensors) taken.push_back(word);
   const std::optional<std::string> page = arguments.page.path.empty() || arguments.page.path == "-"
                                               ? std::nullopt
                                               : std::optional(arguments.page.path);
@@ -258,29 +258,21 @@ void check_compare(const Given& given, Arguments& arguments) {
   arguments.input.names = given.words;
 }
 
-void check_backward(const Given& given, const Arguments& arguments) {
-  const Rounding& rounding = arguments.normalization.options.rounding;
-  if (given.words.size() == 1 && (rounding.xhat || rounding.product)) {
-    throw Error(concat("--round ", rounding.xhat ? "xhat" : "product",
-                       " has no part in the gradient, expected sum"));
-  }
-}
-
 void check_check(const Given& given, Arguments& arguments) {
   check_page(arguments.page);
   const std::vector<std::string>& words = given.words;
-  const bool is_backward = !arguments.dy.empty();
+  const bool is_backward = arguments.tensors.contains(TensorRole::dy);
   if (words.size() != 2 && !(words.size() == 1 && is_backward)) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
                 is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
-  if (words.size() == 1 && (arguments.save_mean || arguments.save_rstd)) {
-    throw Error(concat(arguments.save_mean ? "--actual-mean" : "--actual-rstd",
-                       " is judged beside OUTPUT, which is missing"));
+  for (const TensorRole role : {TensorRole::actual_mean, TensorRole::actual_rstd}) {
+    if (words.size() == 2 || !arguments.tensors.contains(role)) continue;
+    throw Error(concat(role_row(role).option, " is judged beside OUTPUT, which is missing"));
   }
-  if (is_backward) check_backward(given, arguments);
-  check_given_statistics(arguments.normalization);
-  check_affine_options(arguments.normalization);
+  if (words.size() == 1) check_backward(arguments);
+  check_given_statistics(arguments);
+  check_affine_options(arguments);
   const auto gradients =
       std::count_if(given.options.begin(), given.options.end(),
                     [](const Option* option) { return option->name().starts_with("--actual-"); });
@@ -288,7 +280,7 @@ void check_check(const Given& given, Arguments& arguments) {
             words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
   check_saved_reports(words, arguments);
   arguments.input.names = {words[0]};
-  if (words.size() == 2) arguments.checked = words[1];
+  if (words.size() == 2 && !words[1].empty()) arguments.tensors[TensorRole::output] = words[1];
 }
 
 void check_made_inputs(const Given& given, const Arguments& arguments) {
@@ -338,19 +330,19 @@ void check_list(const Given& given) {
 
 }  // namespace
 
-void check_affine_options(const NormalizationArguments& normalization) {
-  const Rounding& rounding = normalization.options.rounding;
-  const bool has_weight = normalization.weight.has_value();
-  const bool has_bias = normalization.bias.has_value();
+void check_affine_options(const Arguments& arguments) {
+  const LayerNormOptions& options = arguments.normalization.options;
+  const Rounding& rounding = options.rounding;
+  const bool has_weight = arguments.tensors.contains(TensorRole::weight);
+  const bool has_bias = arguments.tensors.contains(TensorRole::bias);
   const auto check = [](const char* option, bool is_given, bool has_effect, const char* needed) {
     if (!is_given || has_effect) return;
     throw Error(concat(option, " has no effect without ", needed));
   };
-  check_sum_rounding(normalization);
+  check_sum_rounding(arguments);
   check("--round xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");
   check("--round product", rounding.product, has_weight && has_bias, "--weight and --bias");
-  check("--zero-centered-weight", normalization.options.zero_centered_weight, has_weight,
-        "--weight");
+  check("--zero-centered-weight", options.zero_centered_weight, has_weight, "--weight");
 }
 
 bool is_file(const std::string& name) {
@@ -414,11 +406,11 @@ void check_arguments(const Given& given, Arguments& arguments) {
   if (given.command == kCompare) return check_compare(given, arguments);
   if (given.command == kCheck) return check_check(given, arguments);
   if (given.command == kInputs) return check_made_inputs(given, arguments);
-  check_given_statistics(arguments.normalization);
+  check_given_statistics(arguments);
   if (given.command == kGrad) {
     check_grad(given, arguments);
   } else if (given.command != kMutants) {
-    check_affine_options(arguments.normalization);
+    check_affine_options(arguments);
   }
   if (given.command == kReport) check_page_extension("-o", arguments.page.path);
   if ((given.command & (kApply | kSoftmax | kConvert)) != 0 && !arguments.output.format) {
@@ -427,7 +419,7 @@ void check_arguments(const Given& given, Arguments& arguments) {
   check_apply(arguments);
   check_saved_reports(given.words, arguments);
   if (arguments.lists_kernels) return check_list(given);
-  check_raw(given, arguments.input, arguments.dy.empty() ? 1 : 2);
+  check_raw(given, arguments.input, arguments.tensors.contains(TensorRole::dy) ? 2 : 1);
   take_inputs(given, arguments.input);
 }
 

@@ -35,7 +35,7 @@ struct Given {
 void check_options(const Given& given);
 
 // Throws Error if --round or --zero-centered-weight has no effect: there is no residual, weight or bias.
-void check_affine_options(const NormalizationArguments& normalization);
+void check_affine_options(const Arguments& arguments);
 
 // Throws Error where the arguments do not go together, or some are missing. Takes the inputs.
 void check_arguments(const Given& given, Arguments& arguments);

@@ -6,12 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
-#include "auxiliary_input.hpp"
 #include "commands.hpp"
-#include "compare_criteria.hpp"
+#include "companions.hpp"
 #include "compare_sets.hpp"
-#include "each_tensor.hpp"
+#include "judging.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
@@ -22,10 +20,8 @@
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/report/page/sections.hpp"
-#include "mask_input.hpp"
-#include "page_output.hpp"
 #include "print_error.hpp"
-#include "saved_report.hpp"
+#include "report_output.hpp"
 #include "tensor_work.hpp"
 #include "terminal.hpp"
 
@@ -36,11 +32,7 @@ namespace {
 class TwoTensors {
  public:
   TwoTensors(const Arguments& arguments, ListLimits limits)
-      : arguments_(arguments), limits_(limits), mask_(arguments) {
-    if (arguments.baseline) {
-      baseline_.emplace("--baseline", *arguments.baseline, arguments.input.options);
-    }
-  }
+      : arguments_(arguments), limits_(limits), companions_(arguments) {}
 
   // own: the tolerance of their name; null if there is none.
   Comparison compare(TensorSource& actual, TensorSource& expected, const InputName& name,
@@ -61,7 +53,7 @@ class TwoTensors {
       }
       return result;
     };
-    if (!baseline_) return compared(expected, std::nullopt);
+    if (!companions_.has(TensorRole::baseline)) return compared(expected, std::nullopt);
     std::unique_ptr<TensorSource> spool;
     if (!expected.has_random_access()) spool = spooled(expected);
     TensorSource& again = spool ? *spool : expected;
@@ -72,32 +64,29 @@ class TwoTensors {
   // Tensors of different shapes are not compared.
   std::shared_ptr<const Mask> mask_of(const TensorInfo& actual, const TensorInfo& expected,
                                       const InputName& name) {
-    return actual.shape == expected.shape ? mask_.of(actual, name) : nullptr;
+    return actual.shape == expected.shape ? companions_.mask(actual, name) : nullptr;
   }
 
   // What no element of ACTUAL may exceed.
   double bound_of_baseline(TensorSource& expected, const InputName& name,
                            const RunOptions& options) {
-    baseline_->find(name);
     const TensorInfo& x = expected.info();
-    check_same_shape(elements_beside(x, baseline_->info()), x);
-    const auto other = rows_beside(x, baseline_->open());
+    // Whoever tells of the pair names it.
+    companions_.check({TensorRole::baseline}, x, {name.name, name.title, name.captures});
+    const auto other = companions_.open(TensorRole::baseline, x);
     LentSource lent(expected);
     const Comparison found =
         comparer_.compare(*other, lent, {}, {0, 0}, {options.threads, {}, options.ranks},
                           std::nullopt, mask_of(x, x, name));
-    baseline_->finish();
+    companions_.finish();
     return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
   }
 
   const Arguments& arguments_;
   ListLimits limits_;
   Comparer comparer_;
-  std::optional<AuxiliaryInput> baseline_;
-  MaskInput mask_;
+  Companions companions_;
 };
-
-bool has_page(const Arguments& arguments) { return !arguments.page.path.empty(); }
 
 // Whether there is a report with all that is known.
 bool has_json(const Arguments& arguments) {
@@ -124,7 +113,7 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
   const bool is_spooled = uses_temporary_file(*actual) || uses_temporary_file(*expected);
   if (work.verbose) {
     const int threads = executor_for_comparison(actual->info(), work.threads).threads();
-    const bool are_distributed = !has_page(arguments) && !is_spooled &&
+    const bool are_distributed = !arguments.page.is_wanted() && !is_spooled &&
                                  actual->has_random_access() && expected->has_random_access();
     print_note(
         concat("in blocks of ", block_elements(arguments, actual->info()), " elements, ",
@@ -142,10 +131,10 @@ Comparison compare_files(const Arguments& arguments, const Selected& first,
                     arguments.by.value_or(WorstBy::row_ulp)};
   limits.rows = arguments.rows_out.has_value();
   // Which text lists only if asked to.
-  if (has_page(arguments) || has_json(arguments)) {
+  if (arguments.page.is_wanted() || has_json(arguments)) {
     limits.mismatches = arguments.max_diffs.value_or(5);
   }
-  if (has_page(arguments)) limits.map.emplace();
+  if (arguments.page.is_wanted()) limits.map.emplace();
   return TwoTensors(arguments, limits)
       .compare(*actual, *expected, {second.name, second.title, second.captures}, nullptr,
                {work.threads, progress.callback(), work.ranks});
@@ -177,7 +166,7 @@ void refuse_options_of_sets(const Arguments& arguments) {
 
 // For options that ask for more of a tensor than its line has.
 void refuse_options_of_details(const Arguments& arguments) {
-  if (has_json(arguments) || arguments.quiet || has_page(arguments)) return;
+  if (has_json(arguments) || arguments.quiet || arguments.page.is_wanted()) return;
   const std::string_view option = arguments.max_diffs ? "--max-diffs"
                                   : arguments.worst   ? "--worst"
                                   : arguments.axes    ? "the choice of axes"
@@ -187,26 +176,12 @@ void refuse_options_of_details(const Arguments& arguments) {
               "--json has it for every tensor; FILE:NAME compares one");
 }
 
-Style text_style(const Arguments& arguments) {
-  Style style = output_style(arguments.color, Style::kAnyWidth);
-  style.width = arguments.linewidth.value_or(style.width);
-  return style;
-}
-
-// Writes a comparison of two tensors or of two sets where the options say.
-template <class AnyComparison>
-void save(const Arguments& arguments, const AnyComparison& comparison) {
-  save_report(arguments.save_json, [&](ByteSink& out) { write_json(comparison, out); });
-  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(comparison, out); });
-}
-
-// Prints it. details: of sets alone, as write_text has it.
+// Prints a comparison of two tensors or of two sets. details: of sets alone, as write_text has it.
 template <class AnyComparison, class... Details>
 void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
-  if (arguments.quiet) return;
-  print_report([&](ByteSink& out) {
-    write_report(arguments.report, comparison, out, details..., arguments.histogram,
-                 text_style(arguments));
+  print_report(arguments, [&](ByteSink& out) {
+    write_report(arguments.report, std::tie(comparison), out, details..., arguments.histogram,
+                 report_style(arguments));
   });
 }
 
@@ -246,20 +221,16 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   refuse_options_of_sets(arguments);
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
-  if (has_page(arguments) && is_first) output.emplace("--page", arguments.page);
+  if (arguments.page.is_wanted() && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
-  if (arguments.rows_out) {
-    ByteSink rows(*arguments.rows_out);
-    write_rows_csv(comparison.failed_rows, rows);
-    rows.finish();
-    rows.commit();
-  }
+  save_report(arguments.rows_out,
+              [&](ByteSink& out) { write_rows_csv(comparison.failed_rows, out); });
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
   }
-  save(arguments, comparison);
+  save_reports(arguments, comparison);
   std::vector<ElementPair>& first = comparison.first_mismatches;
   first.resize(std::min(first.size(), mismatches_listed(arguments)));
   print(arguments, comparison);
@@ -273,14 +244,14 @@ int compare_several(const Arguments& arguments, const Selection& actual,
     throw Error("--rows-out has no effect: there are several tensors", "FILE:NAME compares one");
   }
   ListLimits limits{0, 0, arguments.by.value_or(WorstBy::row_ulp)};
-  if (has_json(arguments) || has_page(arguments)) {
+  if (has_json(arguments) || arguments.page.is_wanted()) {
     limits.mismatches = arguments.max_diffs.value_or(5);
     limits.worst = arguments.worst.value_or(5);
   }
   const bool is_first = arguments.work.ranks->is_first();
   std::optional<PageOutput> output;
   PairSections sections;
-  if (has_page(arguments)) {
+  if (arguments.page.is_wanted()) {
     if (is_first) output.emplace("--page", arguments.page);
     limits.map = kSmallMap;
   }
@@ -298,7 +269,7 @@ int compare_several(const Arguments& arguments, const Selection& actual,
         concat(title_of(arguments.input.names[0]), " and ", title_of(arguments.input.names[1])),
         kCommand, sections.take(set));
   }
-  save(arguments, set);
+  save_reports(arguments, set);
   print(arguments, set, details_command(arguments, actual, expected, set));
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }
@@ -306,13 +277,11 @@ int compare_several(const Arguments& arguments, const Selection& actual,
 }  // namespace
 
 int compare(const Arguments& arguments) {
-  const auto& names = arguments.input.names;
   if (arguments.by && arguments.worst == std::size_t{0}) {
     throw Error(
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
-  check_streams(*arguments.work.ranks,
-                {names[0], names[1], arguments.baseline.value_or(""), arguments.mask.value_or("")});
+  check_streams(arguments);
   const auto select = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.

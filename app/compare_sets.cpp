@@ -310,11 +310,12 @@ std::string details_command(const Arguments& arguments, const Selection& actual,
   std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
                                ' ', shell_word(concat(expected.name, ':', pair.expected)),
                                criteria_options(*pair.comparison));
-  if (arguments.baseline) {
-    command += concat(" --baseline ", shell_word(*arguments.baseline), " --factor ",
-                      value_text(arguments.factor));
+  for (const TensorRole role : {TensorRole::baseline, TensorRole::mask}) {
+    const auto word = arguments.tensors.find(role);
+    if (word == arguments.tensors.end()) continue;
+    command += concat(' ', role_row(role).option, ' ', shell_word(word->second));
+    if (role == TensorRole::baseline) command += " --factor " + value_text(arguments.factor);
   }
-  if (arguments.mask) command += concat(" --mask ", shell_word(*arguments.mask));
   if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
   const auto add = [&](std::string_view option, const auto& values, auto word_of) {
     const std::string words = joined(values, ",", word_of);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
+#include "companions.hpp"
 #include "transform_inputs.hpp"
 
 namespace lnorm::app {
@@ -26,8 +26,6 @@ NormalizedShape row_to_convert(const Shape& shape) {
 }  // namespace
 
 int convert(const Arguments& arguments) {
-  const InputArguments& input = arguments.input;
-  check_streams(*arguments.work.ranks, input.names);
   const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::convert(x, y);
   };
@@ -36,7 +34,7 @@ int convert(const Arguments& arguments) {
                      arguments.output.dtype.value_or(x.dtype),
                      {.whole = true, .in_tiles = true, .any_dtype = true});
   };
-  return transform_inputs(open_inputs(input.names, input.options), arguments, plan, transform);
+  return transform_inputs(open_inputs(arguments), arguments, plan, transform);
 }
 
 }  // namespace lnorm::app

@@ -10,22 +10,12 @@
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/layout/row_slice.hpp"
-#include "lnorm/pipeline/grad_plan.hpp"
 #include "option_value.hpp"
 #include "print_error.hpp"
 
 namespace lnorm::app {
 
 namespace {
-
-// The axes of a tensor beside the whole one: a number for each row may lack the normalized ones.
-Axes axes_beside(const RowSlice& slice, const TensorInfo& other) {
-  return other.shape.size() == slice.shape.size() ? slice.axes : Axes{};
-}
-
-TensorInfo info_beside(const RowSlice& slice, const TensorInfo& other) {
-  return slice_info(other, axes_beside(slice, other), slice.first, slice.count);
-}
 
 // A line of progress would be in the way of a result on the terminal.
 When progress_beside(const Outputs& outputs, const Arguments& arguments) {
@@ -219,41 +209,6 @@ std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<T
   if (!choose) return x;
   const RowChoice rows = choose(x->info());
   return rows_of(std::move(x), rows.axes, rows.first, rows.count);
-}
-
-TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other) {
-  if (!x.slice && !x.split) return other;
-  const TensorInfo seen = grouped_as(other, x);
-  return x.slice ? info_beside(*x.slice, seen) : seen;
-}
-
-void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const NormalizedAxes& axes) {
-  check_saved(numbers, whole_of(x), x.slice ? x.slice->axes : resolve_axes(x, axes));
-}
-
-TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other) {
-  if (!x.slice || other.shape.empty()) return other;
-  check_saved(other, whole_of(x), x.slice->axes);
-  return info_beside(*x.slice, other);
-}
-
-std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x,
-                                          std::unique_ptr<TensorSource> other) {
-  if (other->info().shape.empty()) return other;
-  if (x.split) other = grouped_as(std::move(other), x);
-  if (!x.slice) return other;
-  const Axes axes = axes_beside(*x.slice, other->info());
-  return rows_of(std::move(other), axes, x.slice->first, x.slice->count);
-}
-
-Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
-             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
-             Deal deal) {
-  const auto plan = [check = std::move(check)](const TensorInfo& x, const InputName& name) {
-    check(x, name);
-    return std::vector<TensorInfo>();
-  };
-  return {plan, std::move(run), deal};
 }
 
 int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work) {

@@ -39,15 +39,6 @@ ChooseRows rows_in(const std::optional<RowRange>& range, const NormalizedAxes& a
 TensorInfo chosen(const ChooseRows& choose, const TensorInfo& x);
 std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<TensorSource> x);
 
-// Throws Error unless there is a number for each row of x, or of the whole tensor where x is a slice.
-void check_row_numbers(const TensorInfo& numbers, const TensorInfo& x, const NormalizedAxes& axes);
-
-// Those rows of a tensor that goes beside x, element by element or with a number for each row; all of it where x is no
-// slice. The first two throw Error unless it has that shape.
-TensorInfo elements_beside(const TensorInfo& x, const TensorInfo& other);
-TensorInfo row_numbers_beside(const TensorInfo& x, const TensorInfo& other);
-std::unique_ptr<TensorSource> rows_beside(const TensorInfo& x, std::unique_ptr<TensorSource> other);
-
 // A tensor among those that a command works on.
 struct InputName {
   std::string name;   // in its set
@@ -66,16 +57,48 @@ struct Work {
   ChooseRows rows = {};        // plan and run see these as the tensor; empty: those of --rows
 };
 
-// A command that only looks at tensors.
-Work look_at(std::function<void(const TensorInfo& x, const InputName& name)> check,
-             std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run,
-             Deal deal = Deal::together);
-
 using Inputs = std::variant<Selection, TensorLines>;
 
 // Works on all inputs. Returns the exit status: with --keep-going a tensor that cannot be done is told of, and the others are
 // done. Throws Error.
 int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work);
+
+// Has an object do all inputs: results() and run() are the work's plan and run.
+template <class Worker>
+int work_on_each(const Inputs& inputs, Outputs& outputs, const Arguments& arguments,
+                 Worker& worker) {
+  return for_each_tensor(
+      inputs, outputs, arguments,
+      {[&](const TensorInfo& x, const InputName& name) { return worker.results(x, name); },
+       [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+         worker.run(input, name, work);
+       },
+       Deal::by_size});
+}
+
+// Of a command that has no outputs: check(x, name) throws Error if a tensor cannot be looked at, run does so.
+template <class Check, class Run>
+int look_at_each_by(const Inputs& inputs, const Arguments& arguments, Check check, Run run,
+                    Deal deal = Deal::together, const ChooseRows& rows = {}) {
+  const auto plan = [&](const TensorInfo& x, const InputName& name) {
+    check(x, name);
+    return std::vector<TensorInfo>();
+  };
+  Outputs none;
+  return for_each_tensor(inputs, none, arguments, Work{plan, run, deal, rows});
+}
+
+// The same by an object.
+template <class Looker>
+int look_at_each(const Inputs& inputs, const Arguments& arguments, Looker& looker,
+                 const ChooseRows& rows = {}) {
+  return look_at_each_by(
+      inputs, arguments, [&](const TensorInfo& x, const InputName& name) { looker.check(x, name); },
+      [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+        looker.run(input, name, work);
+      },
+      Deal::together, rows);
+}
 
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.
 void check_named(const Inputs& inputs);

@@ -7,10 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
-#include "given_inputs.hpp"
+#include "companions.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
@@ -20,7 +18,6 @@
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/reports.hpp"
 #include "option_value.hpp"
-#include "residual_input.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -76,23 +73,23 @@ class Explainer {
       : arguments_(arguments),
         out_(out),
         backend_(find_backend(arguments.normalization.kernel)),
-        residual_(arguments.normalization, arguments.input.options),
-        affine_inputs_(arguments.normalization, arguments.input.options, residual_),
-        given_(arguments.normalization, arguments.input.options) {}
+        companions_(arguments) {}
 
-  void check(const TensorInfo& x, const InputName& name) {
-    affine_inputs_.check(plan(x, name), x, name);
-    given_.check(x, name);
+  Plan check(const TensorInfo& x, const InputName& name) {
+    const Plan plan = companions_.plan(x, name, {.ordered = true});
+    companions_.check_affine(plan, x, name);
+    companions_.check(Companions::kGiven, x, name);
+    return plan;
   }
 
   // Every row of a slice.
-  void explain(OpenedTensor& input, const InputName& name) {
+  void run(OpenedTensor& input, const InputName& name, TensorWork&) {
     const TensorInfo x = input.source->info();
-    const Plan all = plan(x, name);
-    const Affine& affine = affine_inputs_.of(all, x, name);
+    const Plan all = check(x, name);
+    const Affine& affine = companions_.affine(all);
     std::optional<GivenStatistics> given;
-    if (const auto* const found = given_.of(all, x, name)) given = *found;
-    auto rows = residual_.add_to(std::move(input.source), all.out, arguments_.work.threads);
+    if (const auto* const found = companions_.given(all)) given = *found;
+    auto rows = companions_.add_residual(std::move(input.source), all.out, arguments_.work.threads);
     if (all.rows > 1 && !rows->has_random_access()) rows = spooled(*rows);
     const Axes axes = resolve_axes(x, arguments_.normalization.options.axes);
     for (std::int64_t row = 0; row < all.rows; ++row) {
@@ -100,17 +97,11 @@ class Explainer {
       explain_row(*one, whole_of(x), all.out, affine, given);
     }
     rows->finish();
-    residual_.finish();
+    companions_.finish();
     if (input.format == Format::jsonl) out_.flush();
   }
 
  private:
-  Plan plan(const TensorInfo& x, const InputName& name) {
-    const DType out = output_dtype(x.dtype, {});
-    return make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
-                     {.ordered = true});
-  }
-
   void explain_row(TensorSource& row, const TensorInfo& x, DType out, const Affine& affine,
                    std::optional<GivenStatistics>& given) {
     const NormalizationArguments& normalization = arguments_.normalization;
@@ -119,9 +110,9 @@ class Explainer {
                        .axes = slice.axes,
                        .options = normalization.options,
                        .out = out,
-                       .weight = normalization.weight.has_value(),
-                       .bias = normalization.bias.has_value(),
-                       .residual = normalization.residual.has_value(),
+                       .weight = companions_.has(TensorRole::weight),
+                       .bias = companions_.has(TensorRole::bias),
+                       .residual = companions_.has(TensorRole::residual),
                        .rounds_sum = normalization.round_sum,
                        .number = slice.first,
                        .note = arguments_.row || arguments_.input.rows ? "" : "--row names another",
@@ -136,7 +127,7 @@ class Explainer {
     alone.threads = 1;
     TensorWork work(alone, *alone.ranks, alone.progress);
     const RunOptions options = work.begin(plan, row, nullptr, backend_.name);
-    result.row = lnorm::explain(row, plan, backend_, affine_inputs_.weight(), affine_inputs_.bias(),
+    result.row = lnorm::explain(row, plan, backend_, companions_.weight(), companions_.bias(),
                                 affine, given ? &*given : nullptr,
                                 normalization.options.rounding.xhat, options.progress);
     work.end();
@@ -152,28 +143,20 @@ class Explainer {
   const Arguments& arguments_;
   ByteSink& out_;
   const Backend& backend_;
-  ResidualInput residual_;
-  AffineInputs affine_inputs_;
-  GivenInputs given_;
+  Companions companions_;
   bool first_ = true;
 };
 
 }  // namespace
 
 int explain(const Arguments& arguments) {
-  const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization, arguments.work);
-  const Inputs inputs = open_inputs(input.names, input.options);
+  const Inputs inputs = open_inputs(arguments);
   check_named(inputs);
   ByteSink out("-");
   Explainer explainer(arguments, out);
-  Outputs none;
-  Work work = look_at([&](const TensorInfo& x, const InputName& name) { explainer.check(x, name); },
-                      [&](OpenedTensor& tensor, const InputName& name, TensorWork&) {
-                        explainer.explain(tensor, name);
-                      });
-  work.rows = [&](const TensorInfo& x) { return rows_to_explain(arguments, x); };
-  const int status = for_each_tensor(inputs, none, arguments, work);
+  const int status = look_at_each(inputs, arguments, explainer, [&](const TensorInfo& x) {
+    return rows_to_explain(arguments, x);
+  });
   out.finish();
   out.commit();
   return status;

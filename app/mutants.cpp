@@ -8,13 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
-#include "auxiliary_input.hpp"
 #include "check_given.hpp"
 #include "commands.hpp"
-#include "compare_criteria.hpp"
-#include "each_tensor.hpp"
-#include "kernel_choice.hpp"
+#include "companions.hpp"
+#include "judging.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/manifest.hpp"
@@ -22,8 +19,7 @@
 #include "lnorm/pipeline/mutant_gradients.hpp"
 #include "normalization_text.hpp"
 #include "print_error.hpp"
-#include "residual_input.hpp"
-#include "saved_report.hpp"
+#include "report_output.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -54,15 +50,12 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       batches.back().arguments.input.names.push_back(word);
       continue;
     }
-    const NormalizationArguments& given = arguments.normalization;
-    for (const auto& [option, is_given] :
-         {std::pair{"--weight", given.weight.has_value()},
-          std::pair{"--bias", given.bias.has_value()}, std::pair{"--dy", !arguments.dy.empty()}}) {
-      if (!is_given) continue;
-      throw Error(concat(option, ": ", printable(manifest_path(word)),
+    for (const TensorRole role : {TensorRole::weight, TensorRole::bias, TensorRole::dy}) {
+      if (!arguments.tensors.contains(role)) continue;
+      throw Error(concat(role_row(role).option, ": ", printable(manifest_path(word)),
                          " says weight, bias and dy of its cases"));
     }
-    const std::string options = normalization_text(given.options);
+    const std::string options = normalization_text(arguments.normalization.options);
     if (!manifest->options.empty() && manifest->options != options) {
       print_note(concat(printable(manifest_path(word)), ": the inputs were made with ",
                         printable(manifest->options), ", found ", options));
@@ -71,9 +64,10 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       Batch& batch = batches.emplace_back(
           Batch{arguments, is_alone ? one.name : concat(word, ": ", one.name)});
       batch.arguments.input.names = {one.x};
-      batch.arguments.normalization.weight = one.weight;
-      batch.arguments.normalization.bias = one.bias;
-      batch.arguments.dy = one.dy.value_or("");
+      TensorWords& tensors = batch.arguments.tensors;
+      if (one.weight) tensors[TensorRole::weight] = *one.weight;
+      if (one.bias) tensors[TensorRole::bias] = *one.bias;
+      if (one.dy) tensors[TensorRole::dy] = *one.dy;
     }
   }
   return batches;
@@ -88,30 +82,33 @@ class Trying {
         backend_(find_backend(arguments_.normalization.kernel)),
         choose_(choose),
         report_(report),
-        residual_(arguments_.normalization, arguments_.input.options),
-        dy_(dy_of(arguments_)),
-        affine_inputs_(arguments_.normalization, arguments_.input.options, residual_, 1,
-                       dy_ ? &*dy_ : nullptr) {}
+        companions_(arguments_) {}
 
-  void plan(const TensorInfo& x, const InputName& name) {
-    affine_inputs_.check(make_plan(x, name), x, name);
-    if (dy_) make_grad_plan(x, name);
+  Plan check(const TensorInfo& x, const InputName& name) {
+    if (element_count(x.shape) == 0) {
+      throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
+    }
+    const Plan plan = companions_.plan(x, name);
+    companions_.check_affine(plan, x, name);
+    if (has_dy()) make_grad_plan(x, name);
+    return plan;
   }
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
     const TensorInfo x = tensor.source->info();
-    const Plan plan = make_plan(x, name);
-    const Affine& affine = affine_inputs_.of(plan, x, name);
+    const Plan plan = check(x, name);
+    const Affine& affine = companions_.affine(plan);
     const auto given = std::move(tensor.source);
     // All of it is read again, row by row.
-    const auto alone = with_random_access(*given);
-    auto source = residual_.add_to(std::make_unique<LentSource>(*alone), plan.out, work.threads());
-    if (!source->has_random_access()) source = spooled(*source);
-    const MutantInputs inputs{.x = *source,
-                              .alone = arguments_.normalization.residual ? alone.get() : nullptr,
-                              .weight = affine_inputs_.weight(),
-                              .bias = affine_inputs_.bias(),
-                              .affine = affine};
+    const auto alone = with_random_access(std::make_unique<LentSource>(*given));
+    const auto source = with_random_access(
+        companions_.add_residual(std::make_unique<LentSource>(*alone), plan.out, work.threads()));
+    const MutantInputs inputs{
+        .x = *source,
+        .alone = companions_.has(TensorRole::residual) ? alone.get() : nullptr,
+        .weight = companions_.weight(),
+        .bias = companions_.bias(),
+        .affine = affine};
     const MutantOptions options{
         .zero_centered_weight = arguments_.normalization.options.zero_centered_weight,
         .rounding = arguments_.normalization.options.rounding,
@@ -119,43 +116,33 @@ class Trying {
         .criteria = criteria_of(arguments_, nullptr, plan.out, plan.out)};
     const RunOptions run_options = work.begin(plan, *source, nullptr, backend_.name, false);
     auto tried = try_mutants(inputs, plan, backend_, options, run_options);
-    if (dy_) {
+    if (has_dy()) {
       auto backward = try_gradients(*source, x, name, run_options);
       std::move(backward.begin(), backward.end(), std::back_inserter(tried));
     }
     work.end();
     source->finish();
     given->finish();
-    residual_.finish();
+    companions_.finish();
     report_.add(batch_.name.empty() ? name.title : batch_.name, tried);
   }
 
  private:
-  static std::unique_ptr<TensorSource> with_random_access(TensorSource& source) {
-    if (source.has_random_access()) return std::make_unique<LentSource>(source);
-    return spooled(source);
-  }
-
-  static std::optional<AuxiliaryInput> dy_of(const Arguments& arguments) {
-    if (arguments.dy.empty()) return {};
-    return AuxiliaryInput::at_position(1, "--dy", arguments.dy, arguments.input);
-  }
+  bool has_dy() const { return companions_.has(TensorRole::dy); }
 
   std::vector<TriedMutant> try_gradients(TensorSource& source, const TensorInfo& x,
                                          const InputName& name, const RunOptions& run_options) {
     const GradPlan plan = make_grad_plan(x, name);
-    affine_inputs_.of(plan.rows, x, name);  // each number once
-    const auto given = dy_->open();
-    const auto dy = rows_beside(x, with_random_access(*given));
-    const TensorInfo parameters =
-        parameter_gradient(plan.rows, affine_inputs_.weight_info(), arguments_.output.dtype);
+    companions_.affine(plan.rows);  // each number once
+    const TensorInfo parameters = parameter_gradient(
+        plan.rows, companions_.info(TensorRole::weight), arguments_.output.dtype);
     const auto criteria = [&](DType dtype) {
       return criteria_of(arguments_, nullptr, dtype, dtype);
     };
-    auto tried = try_gradient_mutants(
-        {.sources = {source, *dy},
-         .weight = affine_inputs_.weight(),
-         .bias = affine_inputs_.bias(),
+    return try_gradient_mutants(
+        {.sources = companions_.open_backward(source, x, true),
+         .weight = companions_.weight(),
+         .bias = companions_.bias(),
          .parameters = parameters},
         plan, backend_,
         {.zero_centered_weight = arguments_.normalization.options.zero_centered_weight,
@@ -163,29 +150,12 @@ class Trying {
          .criteria = criteria(plan.rows.out),
          .parameter_criteria = criteria(parameters.dtype)},
         {run_options.threads, {}, run_options.ranks});
-    dy_->finish();
-    return tried;
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
-    check_auxiliary_inputs(x, name, [&] {
-      dy_->find(name);
-      if (!name.several || !dy_->is_read_once()) return;
-      throw Error(concat(dy_->info().name, " can be read for one input alone, found several"));
-    });
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    return lnorm::make_grad_plan({residual_.check(x, out, name), elements_beside(x, dy_->info())},
-                                 arguments_.normalization.options, out, {},
-                                 {.whole = true, .ordered = true});
-  }
-
-  Plan make_plan(const TensorInfo& x, const InputName& name) {
-    if (element_count(x.shape) == 0) {
-      throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
-    }
-    const DType out = output_dtype(x.dtype, arguments_.output.dtype);
-    return lnorm::make_plan(residual_.check(x, out, name), arguments_.normalization.options, out,
-                            {.whole = true, .ordered = true});
+    return lnorm::make_grad_plan(companions_.gradient_inputs(x, name, true),
+                                 arguments_.normalization.options,
+                                 output_dtype(x.dtype, arguments_.output.dtype), {}, kWholeRows);
   }
 
   const Batch& batch_;
@@ -193,36 +163,19 @@ class Trying {
   const Backend& backend_;
   const ChooseKernel& choose_;
   MutantReport& report_;
-  ResidualInput residual_;
-  std::optional<AuxiliaryInput> dy_;
-  AffineInputs affine_inputs_;
+  Companions companions_;
 };
 
 int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& report) {
   const Arguments& arguments = batch.arguments;
-  check_affine_options(arguments.normalization);
-  std::vector<std::string> others;
-  if (!arguments.dy.empty()) others.push_back(arguments.dy);
-  check_inputs(arguments.input, arguments.normalization, arguments.work, others);
-  const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
+  check_affine_options(arguments);
+  const Inputs inputs = open_inputs(arguments);
   Trying trying(batch, choose, report);
-  Outputs none;
-  return for_each_tensor(
-      inputs, none, arguments,
-      look_at([&](const TensorInfo& x, const InputName& name) { trying.plan(x, name); },
-              [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-                trying.run(tensor, name, work);
-              }));
-}
-
-Style report_style(const Arguments& arguments) {
-  Style style = output_style(arguments.color, Style::kAnyWidth);
-  style.width = arguments.linewidth.value_or(style.width);
-  return style;
+  return look_at_each(inputs, arguments, trying);
 }
 
 int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
-  print_report([&](ByteSink& out) {
+  print_report(arguments, [&](ByteSink& out) {
     arguments.report == Report::json
         ? write_wrong_kernels_json(choose, out)
         : write_wrong_kernels_text(choose, report_style(arguments), out);
@@ -249,20 +202,17 @@ int mutants(const Arguments& arguments) {
     if (status != 0) return status;
     throw Error(concat(printable(arguments.input.names.front()), ": has no tensors"));
   }
-  save_report(arguments.save_json, [&](ByteSink& out) { write_json(report, out); });
-  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(report, out); });
-  if (!arguments.quiet) {
-    print_report([&](ByteSink& out) {
-      arguments.report == Report::json ? write_json(report, out)
-                                       : write_text(report, report_style(arguments), out);
-    });
-  }
+  save_reports(arguments, report);
+  print_report(arguments, [&](ByteSink& out) {
+    arguments.report == Report::json ? write_json(report, out)
+                                     : write_text(report, report_style(arguments), out);
+  });
   if (report.tried() == 0) {
     throw Error(
         report.mutants().empty()
             ? "no wrong kernel is tried: none of the chosen ones applies to these inputs"
             : "every wrong kernel that is chosen is equivalent here, by formula and options",
-        arguments.dy.empty()
+        !arguments.tensors.contains(TensorRole::dy)
             ? "--dy tries those of the backward pass"
             : "other --kernels, --weight and --bias, or longer rows have some to try");
   }

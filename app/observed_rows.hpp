@@ -3,16 +3,14 @@
 #include <functional>
 #include <memory>
 
-#include "affine_inputs.hpp"
 #include "arguments.hpp"
+#include "companions.hpp"
 #include "each_tensor.hpp"
-#include "given_inputs.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/measure/stats.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
-#include "residual_input.hpp"
 
 namespace lnorm::app {
 
@@ -20,11 +18,10 @@ namespace lnorm::app {
 class ObservedRows {
  public:
   // lists_rows: the option by which every row is listed, rows of no elements too; empty if none is given.
-  ObservedRows(const InputArguments& input, const NormalizationArguments& normalization,
-               std::string_view lists_rows = {});
+  explicit ObservedRows(const Arguments& arguments, std::string_view lists_rows = {});
 
   // Throws Error if the tensor cannot be normalized so.
-  void check(const TensorInfo& x, const InputName& name);
+  Plan check(const TensorInfo& x, const InputName& name);
 
   // observer: for the plan of this tensor; it outlives the loop.
   using MakeObserver = std::function<RowObserver&(const Plan& plan)>;
@@ -34,15 +31,13 @@ class ObservedRows {
   // Tells whether there are weight and bias.
   void describe(Stats& stats) const;
 
- private:
-  Plan plan(const TensorInfo& x, const InputName& name);
+  Companions& companions() { return companions_; }
 
-  const NormalizationArguments& normalization_;
+ private:
+  const LayerNormOptions& options_;
   std::string_view lists_rows_;
   const Backend& backend_;
-  ResidualInput residual_;
-  AffineInputs affine_inputs_;
-  GivenInputs given_;
+  Companions companions_;
 };
 
 }  // namespace lnorm::app

@@ -71,6 +71,9 @@ constexpr std::array<NoEffect, 3> kNoDivisor{
     {{.beside = "--rstd --variance", .unless = "--dy", .in = kGiven},
      {.beside = "--variance", .in = kGrad | kCheck}}};
 
+constexpr std::array<NoEffect, 3> kTextAlone{{{.beside = kReportOptions}}};
+constexpr std::array<NoEffect, 3> kShownOrOnPage{{{.beside = "--quiet --csv", .unless = "--page"}}};
+
 constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstddev rsigma";
 constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
 
@@ -111,6 +114,11 @@ void set_roundings(Arguments& a, const Value& v) {
 
 void append_ids(std::vector<std::string>& ids, const Value& v) {
   for (const std::string_view id : split(v.text, ',')) ids.emplace_back(id);
+}
+
+template <TensorRole role>
+void set_tensor(Arguments& a, const Value& v) {
+  if (role_row(role).naming != Naming::position || !v.text.empty()) a.tensors[role] = v.text;
 }
 
 void set_keep_going(Arguments& a, const Value&) { a.input.keep_going = true; }
@@ -201,16 +209,16 @@ constexpr Option kOptions[] = {
     Option(
         "--dy", kGrad | kCheck | kMutants, "Backward", "T",
         "The gradient of what lnorm apply writes: a tensor of the input's shape",
-        [](Arguments& a, const Value& v) { a.dy = v.text; },
+        set_tensor<TensorRole::dy>,
         {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},
          .called = {{{"grad dout grad-out grad-output upstream"}}}}),
     Option("--mean", kGrad, "Backward", "T",
            "The rows' means as --save-mean writes them, in place of computed ones",
-           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
+           set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"mu"}}}}),
     Option("--rstd", kGrad, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
-           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
+           set_tensor<TensorRole::rstd>,
            {.one_of = "--rstd --variance",
             .called = {{{kRstdWords, kReported, kStats | kReport},
                         {kRstdWords, kComputed, kApply},
@@ -219,38 +227,36 @@ constexpr Option kOptions[] = {
     Option("--variance", kGrad, "Backward", "T",
            "With --mean: constants, not statistics of x, as batch norm's running_mean and "
            "running_var; eps is added to it",
-           [](Arguments& a, const Value& v) { a.normalization.variance = v.text; },
-           {.called = {{{"running-var running-variance var"}}}}),
+           set_tensor<TensorRole::variance>, {.called = {{{"running-var running-variance var"}}}}),
     Option("--actual-dx", kCheck, "Backward", "T", "The kernel's dx, which is judged",
-           [](Arguments& a, const Value& v) { a.dx = v.text; },
+           set_tensor<TensorRole::actual_dx>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dx"}}}}),
     Option("--actual-dweight", kCheck, "Backward", "T", "Its dweight, in the weight's shape",
-           [](Arguments& a, const Value& v) { a.dweight = v.text; },
+           set_tensor<TensorRole::actual_dweight>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dweight dgamma"}}}}),
     Option("--actual-dbias", kCheck, "Backward", "T", "Its dbias",
-           [](Arguments& a, const Value& v) { a.dbias = v.text; },
+           set_tensor<TensorRole::actual_dbias>,
            {.no_effect = {{{.without = "--dy"}}}, .called = {{{"dbias dbeta"}}}}),
     Option("--actual-mean", kCheck, kKernel, "T",
            "The rows' means that the kernel has saved beside OUTPUT, which are judged as well",
-           [](Arguments& a, const Value& v) { a.save_mean = v.text; },
+           set_tensor<TensorRole::actual_mean>,
            {.no_effect = {{{.beside = "--rms"}, {.beside = "--rstd --variance"}}},
             .called = {{{"save-mean"}}}}),
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of 1/s",
-           [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
+           set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",
-           [](Arguments& a, const Value& v) { a.normalization.mean = v.text; },
+           set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"running-mean moving-mean input-mean pop-mean"}}}}),
     Option("--rstd", kGiven, kNormalization, "T",
-           "The same of what the deviations are multiplied by",
-           [](Arguments& a, const Value& v) { a.normalization.rstd = v.text; },
+           "The same of what the deviations are multiplied by", set_tensor<TensorRole::rstd>,
            {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, to which eps is added, as batch norm's running_var",
-           [](Arguments& a, const Value& v) { a.normalization.variance = v.text; },
+           set_tensor<TensorRole::variance>,
            {.called = {{{"running-var running-variance moving-variance input-var pop-var var"}}}}),
     // explain
     Option("--row", kExplain, "Row", "I[,I...]",
@@ -327,12 +333,9 @@ constexpr Option kOptions[] = {
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
            "Multiplies: a tensor of the shape of its axes, a JSON literal or a number",
-           [](Arguments& a, const Value& v) { a.normalization.weight = v.text; },
-           {.called = {{{"w"}}}}),
+           set_tensor<TensorRole::weight>, {.called = {{{"w"}}}}),
     Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
-           "Is added; the same forms",
-           [](Arguments& a, const Value& v) { a.normalization.bias = v.text; },
-           {.called = {{{"b"}}}}),
+           "Is added; the same forms", set_tensor<TensorRole::bias>, {.called = {{{"b"}}}}),
     Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
            [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
            {.no_effect = {{{.without = "--weight", .in = kReadingTensors & ~kMutants}}},
@@ -343,7 +346,7 @@ constexpr Option kOptions[] = {
            {.called = {{{"rmsnorm rms-norm"}}}}),
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
-           [](Arguments& a, const Value& v) { a.normalization.residual = v.text; }),
+           set_tensor<TensorRole::residual>),
     Option("--round", kNormalizing & ~(kGrad | kInputs), kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias)",
@@ -448,7 +451,7 @@ constexpr Option kOptions[] = {
     Option("--baseline", kCompare, kCriteria, "T",
            "What another kernel wrote, in place of ACTUAL: no element may be off by more than "
            "--factor times what T is off at most",
-           [](Arguments& a, const Value& v) { a.baseline = v.text; }),
+           set_tensor<TensorRole::baseline>),
     Option("--factor", kCompare, kCriteria, "F", "So many times (default 2)",
            [](Arguments& a, const Value& v) { a.factor = v.real_not_negative(); },
            {.no_effect = {{{.without = "--baseline"}}}}),
@@ -489,15 +492,12 @@ constexpr Option kOptions[] = {
     Option("--keep-going", kCompare, kSeveral, kFlag, kKeepGoingHelp, set_keep_going),
     Option("--axis", kCompare, kComparedRows, "A", kAxisHelp, set_axis,
            {.one_of = kAxesOptions,
-            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
+            .no_effect = kShownOrOnPage,
             .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
     Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
-           {.one_of = kAxesOptions,
-            .no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"norm-shape"}}}}),
+           {.one_of = kAxesOptions, .no_effect = kShownOrOnPage, .called = {{{"norm-shape"}}}}),
     Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{kAxesWords}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{kAxesWords}}}}),
     // check
     Option("--arithmetic", kCheck, kKernel, "float16|bfloat16|float32|float64",
            "What the kernel computes in (default float32, float64 for float64 outputs)",
@@ -608,31 +608,28 @@ constexpr Option kOptions[] = {
         "--mask", kCompare | kCheck | kStats, kOutput, "T",
         "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
         "as NumPy's arrays do. Rows are normalized whole",
-        [](Arguments& a, const Value& v) { a.mask = v.text; },
+        set_tensor<TensorRole::mask>,
         {.no_effect = {{{.beside = "--dy", .in = kCheck}, {.beside = "--softmax", .in = kStats}}},
          .called = {{{"attention-mask padding-mask where"}}}}),
-    Option(
-        "--worst", kCompare | kCheck, kOutput, "N",
-        "How many of the worst elements are listed, or of the worst rows if axes are given "
-        "(default 5)",
-        [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
-        {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}}, .called = {{{"top"}}}}),
+    Option("--worst", kCompare | kCheck, kOutput, "N",
+           "How many of the worst elements are listed, or of the worst rows if axes are given "
+           "(default 5)",
+           [](Arguments& a, const Value& v) { a.worst = v.count(0, 1000); },
+           {.no_effect = kShownOrOnPage, .called = {{{"top"}}}}),
     Option("--by", kCompare, kOutput, "ulp|abs|rel|row-ulp",
            "What the worst are measured by; row-ulp is in ulp of the row's greatest |expected| "
            "(default row-ulp)",
            [](Arguments& a, const Value& v) {
              a.by = v.one_of({WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp});
            },
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"sort sort-by"}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{"sort sort-by"}}}}),
     Option("--rows-out", kCompare | kCheck, kOutput, "PATH",
            "Write a line of CSV for every row that fails: row,elements,mismatched,max_abs",
            [](Arguments& a, const Value& v) { a.rows_out = v.text; }),
     Option("--max-diffs", kCompare, kOutput, "N",
            "How many of the first mismatches are listed (default 0, in JSON 5)",
            [](Arguments& a, const Value& v) { a.max_diffs = v.count(0, 1'000'000); },
-           {.no_effect = {{{.beside = "--quiet --csv", .unless = "--page"}}},
-            .called = {{{"max-mismatches"}}}}),
+           {.no_effect = kShownOrOnPage, .called = {{{"max-mismatches"}}}}),
     Option("--features", kStats, kOutput, kFlag,
            "Of every element of the row over all rows, in place of rows; NaN and infinity are "
            "counted and left out",
@@ -656,25 +653,23 @@ constexpr Option kOptions[] = {
            set_softmax),
     Option("--histogram", kStats, kOutput, kFlag,
            "Draw the distributions of elements and rows, too", set_histogram,
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"hist"}, {"bins", kBins}}}}),
+           {.no_effect = kTextAlone, .called = {{{"hist"}, {"bins", kBins}}}}),
     Option("--histogram", kCompare | kCheck, kOutput, kFlag,
            "Draw how the distances in ulp are distributed", set_histogram,
            {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}},
             .called = {{{"hist"}, {"bins", kBins}}}}),
     Option("--all", kStats, kOutput, kFlag, "Every row, not the first and last ones of many",
-           set_all, {.no_effect = {{{.beside = kReportOptions}}}}),
-    Option("--digits", kStats, kOutput, "N", "Significant digits of the text (default 3)",
-           set_digits,
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
-    Option("--digits", kExplain, kOutput, "N", "Significant digits of the text (default 4)",
-           set_digits,
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+           set_all, {.no_effect = kTextAlone}),
+    Option(
+        "--digits", kStats, kOutput, "N", "Significant digits of the text (default 3)", set_digits,
+        {.no_effect = kTextAlone, .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
+    Option(
+        "--digits", kExplain, kOutput, "N", "Significant digits of the text (default 4)",
+        set_digits,
+        {.no_effect = kTextAlone, .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
     Option("--header", kShow, kOutput, kFlag,
            "Name, dtype and shape first (as always on a terminal)",
-           [](Arguments& a, const Value&) { a.header = true; },
-           {.no_effect = {{{.beside = kReportOptions}}}}),
+           [](Arguments& a, const Value&) { a.header = true; }, {.no_effect = kTextAlone}),
     Option(
         "--linewidth", kJudging, kOutput, "N",
         "Characters a line of the text (default the terminal's width, elsewhere as many as it "
@@ -738,23 +733,23 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.precision, 100);
            },
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"digits"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"digits"}}}}),
     Option("--edgeitems", kPrinting, kPrint, "N", "Elements at each end of a summary (default 3)",
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.edgeitems, kMaxPrinted);
              a.output.print.edgeitems = true;
            },
-           {.no_effect = {{{.beside = kReportOptions}}}}),
+           {.no_effect = kTextAlone}),
     // They write all elements to a file, and summarize elsewhere as show does.
     Option("--threshold", kWritingTensors, kPrint, "N",
            "Summarize above this many elements (default 1000; in a file never)", set_threshold),
     Option("--threshold", kShow, kPrint, "N", "Summarize above this many elements (default 1000)",
-           set_threshold, {.no_effect = {{{.beside = kReportOptions}}}}),
+           set_threshold, {.no_effect = kTextAlone}),
     Option("--linewidth", kPrinting, kPrint, "N", "Characters a line (default 80)",
            [](Arguments& a, const Value& v) {
              set_print(a, v, a.output.print.options.linewidth, kMaxPrinted);
            },
-           {.no_effect = {{{.beside = kReportOptions}}}, .called = {{{"width"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"width"}}}}),
     Option("--sci-mode", kPrinting, kPrint, "auto|on|off", "Scientific notation (default auto)",
            [](Arguments& a, const Value& v) {
              using SciMode = PrintOptions::SciMode;
@@ -762,8 +757,7 @@ constexpr Option kOptions[] = {
                  v.one_of({SciMode::automatic, SciMode::on, SciMode::off});
              a.output.print.given = v.option;
            },
-           {.no_effect = {{{.beside = kReportOptions}}},
-            .called = {{{"suppress", "here it is --sci-mode off"}}}}),
+           {.no_effect = kTextAlone, .called = {{{"suppress", "here it is --sci-mode off"}}}}),
     // CLI11 itself does what it says.
     Option("-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
            {.called = {{{"elementwise-affine no-elementwise-affine no-affine no-weight no-bias",

@@ -7,15 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/pipeline/report_data.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "observed_rows.hpp"
-#include "page_output.hpp"
+#include "report_output.hpp"
 
 namespace lnorm::app {
 
@@ -63,46 +61,42 @@ page::Section set_section(const std::map<std::size_t, page::TensorLine>& lines,
 }  // namespace
 
 int report(const Arguments& arguments) {
-  check_inputs(arguments.input, arguments.normalization, arguments.work);
-  const Inputs inputs = open_inputs(arguments.input.names, arguments.input.options);
+  const Inputs inputs = open_inputs(arguments);
   const auto* const selection = std::get_if<Selection>(&inputs);
   const bool several = selection == nullptr || selection->several;
   const bool few = selection != nullptr && selection->tensors.size() <= kFewTensors;
   if (arguments.all && !several) throw Error("--all has no effect: there is one tensor");
   PageOutput output("-o", arguments.page);
   const ReportDataSize size = few ? ReportDataSize() : kSmall;
-  ObservedRows rows(arguments.input, arguments.normalization);
+  ObservedRows rows(arguments);
   OutlierSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMaxSections);
   std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
   std::map<std::size_t, page::TensorLine> lines;  // by their numbers
   const std::vector<std::string>& names = arguments.input.names;
   std::string title = title_of(names.front());
   if (names.size() > 1) title += concat(" and ", names.size() - 1, " more");
-  Outputs none;
-  const int status = for_each_tensor(
-      inputs, none, arguments,
-      look_at([&](const TensorInfo& x, const InputName& name) { rows.check(x, name); },
-              [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-                const TensorInfo x = tensor.source->info();
-                std::optional<ReportDataObserver> observer;
-                rows.run(std::move(tensor.source), name, work,
-                         [&](const Plan& plan) -> RowObserver& {
-                           return observer.emplace(plan, size, arguments.softmax);
-                         });
-                TensorReportData report_data = observer->report_data(x);
-                rows.describe(report_data.stats);
-                const std::size_t number =
-                    selection != nullptr ? take_front(numbers[name.title]) : lines.size();
-                // Each tensor of JSON Lines has its number.
-                const std::string& shown = selection != nullptr ? name.title : x.name;
-                page::TensorLine line = page::line_of(shown, report_data);
-                if (!several) title = report_data.stats.x.name;
-                sections.add(number, rank_of(line), [&] {
-                  return page::tensor_section(several ? concat("tensor-", number) : "tensor",
-                                              several ? shown : "", report_data);
-                });
-                lines.emplace(number, std::move(line));
-              }));
+  const int status = look_at_each_by(
+      inputs, arguments, [&](const TensorInfo& x, const InputName& name) { rows.check(x, name); },
+      [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+        const TensorInfo x = tensor.source->info();
+        std::optional<ReportDataObserver> observer;
+        rows.run(std::move(tensor.source), name, work, [&](const Plan& plan) -> RowObserver& {
+          return observer.emplace(plan, size, arguments.softmax);
+        });
+        TensorReportData report_data = observer->report_data(x);
+        rows.describe(report_data.stats);
+        const std::size_t number =
+            selection != nullptr ? take_front(numbers[name.title]) : lines.size();
+        // Each tensor of JSON Lines has its number.
+        const std::string& shown = selection != nullptr ? name.title : x.name;
+        page::TensorLine line = page::line_of(shown, report_data);
+        if (!several) title = report_data.stats.x.name;
+        sections.add(number, rank_of(line), [&] {
+          return page::tensor_section(several ? concat("tensor-", number) : "tensor",
+                                      several ? shown : "", report_data);
+        });
+        lines.emplace(number, std::move(line));
+      });
   if (lines.empty() && status != 0) return status;
   std::vector<page::Section> parts;
   if (several) parts.push_back(set_section(lines, sections));

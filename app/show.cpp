@@ -2,9 +2,8 @@
 #include <variant>
 #include <vector>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
+#include "companions.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/error.hpp"
@@ -108,15 +107,14 @@ void list(const Selection& selection, Report report, ByteSink& out) {
     members.back().name = tensor.title;
   }
   selection.finish();
-  write_report(report, members, out);
+  write_report(report, std::tie(members), out);
 }
 
 }  // namespace
 
 int show(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_streams(*arguments.work.ranks, input.names);
-  const Inputs inputs = open_inputs(input.names, input.options);
+  const Inputs inputs = open_inputs(arguments);
   const auto* const selection = std::get_if<Selection>(&inputs);
   // What is for a tensor does nothing to a list of them.
   const bool is_for_tensor =
@@ -134,14 +132,13 @@ int show(const Arguments& arguments) {
                          printable(word), " is one tensor"),
                   concat("lnorm stats ", shell_word(word), ' ', option, " has its statistics"));
     }
-    Outputs none;
-    status = for_each_tensor(
-        inputs, none, arguments,
-        look_at([&](const TensorInfo& x, const InputName&) { check_as(input.options.as, x); },
-                [&](OpenedTensor& tensor, const InputName&, TensorWork&) {
-                  show_tensor(*gathered(std::move(tensor.source)), arguments, out);
-                  if (tensor.format == Format::jsonl) out.flush();
-                }));
+    status = look_at_each_by(
+        inputs, arguments,
+        [&](const TensorInfo& x, const InputName&) { check_as(input.options.as, x); },
+        [&](OpenedTensor& tensor, const InputName&, TensorWork&) {
+          show_tensor(*gathered(std::move(tensor.source)), arguments, out);
+          if (tensor.format == Format::jsonl) out.flush();
+        });
   }
   out.finish();
   out.commit();

@@ -1,14 +1,12 @@
 #include "lnorm/kernel/softmax.hpp"
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
+#include "companions.hpp"
 #include "transform_inputs.hpp"
 
 namespace lnorm::app {
 
 int softmax(const Arguments& arguments) {
-  const InputArguments& input = arguments.input;
-  check_streams(*arguments.work.ranks, input.names);
   const double scale = arguments.output.scale.value_or(1);
   const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
     lnorm::softmax(x, y, scale);
@@ -17,7 +15,7 @@ int softmax(const Arguments& arguments) {
     return make_plan(x, {arguments.normalization.options.axes, {}, false}, arguments.output.dtype,
                      {.whole = true, .in_tiles = true});
   };
-  const Inputs inputs = open_inputs(input.names, input.options);
+  const Inputs inputs = open_inputs(arguments);
   check_named(inputs);
   return transform_inputs(inputs, arguments, plan, transform);
 }

@@ -7,18 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "affine_inputs.hpp"
 #include "commands.hpp"
-#include "each_tensor.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/pipeline/features.hpp"
 #include "lnorm/pipeline/tensor_stats.hpp"
-#include "mask_input.hpp"
 #include "normalization_text.hpp"
 #include "observed_rows.hpp"
-#include "residual_input.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -30,129 +26,90 @@ std::optional<Top> top_of(const Arguments& arguments) {
   return Top{*arguments.top, *arguments.top_by};
 }
 
-class StatsOfRows {
- public:
-  StatsOfRows(const Arguments& arguments, ByteSink& out)
-      : arguments_(arguments),
-        out_(out),
-        rows_(arguments.input, arguments.normalization,
-              arguments.report == Report::json  ? "--json"
-              : arguments.report == Report::csv ? "--csv"
-                                                : ""),
-        mask_(arguments) {}
-
-  void check(const TensorInfo& x, const InputName& name) {
-    rows_.check(x, name);
-    mask_.check(x, name);
-  }
-
-  void report(OpenedTensor& input, const InputName& name, TensorWork& work) {
-    if (!std::exchange(first_, false) && arguments_.report == Report::text) out_.write("\n");
-    const TensorInfo x = input.source->info();
-    std::optional<StatsObserver> observer;
-    rows_.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
-      return observer.emplace(
-          plan, StatsObserver::Wanted{arguments_.softmax, arguments_.histogram,
-                                      mask_.rows(x, plan.axes, name), arguments_.work.threads});
-    });
-    Stats stats = observer->stats(x);
-    rows_.describe(stats);
-    stats.top = top_of(arguments_);
-    observer->report([&] {
-      write_report(arguments_.report, stats, out_,
-                   StatsTextOptions{arguments_.all, arguments_.digits.value_or(3)},
-                   output_style(arguments_.color));
-    });
-    if (input.format == Format::jsonl) out_.flush();
-  }
-
- private:
-  const Arguments& arguments_;
-  ByteSink& out_;
-  ObservedRows rows_;
-  MaskInput mask_;
-  bool first_ = true;
-};
-
+// The table of every tensor.
 int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
-  StatsOfRows of_rows(arguments, out);
-  Outputs none;
-  return for_each_tensor(
-      inputs, none, arguments,
-      look_at([&](const TensorInfo& x, const InputName& name) { of_rows.check(x, name); },
-              [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-                of_rows.report(tensor, name, work);
-              }));
+  ObservedRows rows(arguments, arguments.report == Report::json  ? "--json"
+                               : arguments.report == Report::csv ? "--csv"
+                                                                 : "");
+  Companions& companions = rows.companions();
+  bool is_first = true;
+  return look_at_each_by(
+      inputs, arguments,
+      [&](const TensorInfo& x, const InputName& name) {
+        rows.check(x, name);
+        companions.check({TensorRole::mask}, x, name);
+      },
+      [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
+        if (!std::exchange(is_first, false) && arguments.report == Report::text) out.write("\n");
+        const TensorInfo x = input.source->info();
+        std::optional<StatsObserver> observer;
+        rows.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
+          return observer.emplace(plan,
+                                  StatsObserver::Wanted{arguments.softmax, arguments.histogram,
+                                                        companions.row_mask(x, plan.axes, name),
+                                                        arguments.work.threads});
+        });
+        Stats stats = observer->stats(x);
+        rows.describe(stats);
+        stats.top = top_of(arguments);
+        observer->report([&] {
+          write_report(arguments.report, std::tie(stats), out,
+                       StatsTextOptions{arguments.all, arguments.digits.value_or(3)},
+                       output_style(arguments.color));
+        });
+        if (input.format == Format::jsonl) out.flush();
+      });
 }
 
 // The features of every tensor.
 int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
-  ResidualInput residual(arguments.normalization, arguments.input.options);
-  const auto plan_of = [&](const TensorInfo& x, const InputName& name) {
-    return make_plan(residual.check(x, output_dtype(x.dtype, {}), name),
-                     arguments.normalization.options, {}, {.whole = true, .ordered = true});
-  };
-  MaskInput mask(arguments);
+  Companions companions(arguments);
   bool is_first = true;
-  Outputs none;
-  return for_each_tensor(
-      inputs, none, arguments,
-      look_at(
-          [&](const TensorInfo& x, const InputName& name) {
-            check_as(arguments.input.options.as, x);
-            plan_of(x, name);
-            mask.check(x, name);
-          },
-          [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-            if (!std::exchange(is_first, false) && arguments.report == Report::text) {
-              out.write("\n");
-            }
-            const TensorInfo x = tensor.source->info();
-            const Plan plan = plan_of(x, name);
-            const auto source = residual.add_to(std::move(tensor.source), plan.out, work.threads());
-            const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
-                                                        mask.rows(x, plan.axes, name));
-            work.end();
-            residual.finish();
-            if (!work.has_report()) return;
-            const FeatureReport report{{arguments.all, arguments.digits.value_or(3)},
-                                       top_of(arguments)};
-            switch (arguments.report) {
-              case Report::text:
-                return write_text(found, report, output_style(arguments.color), out);
-              case Report::json:
-                return write_json(found, report, out);
-              case Report::csv:
-                return write_csv(found, report, out);
-            }
-          }));
+  return look_at_each_by(
+      inputs, arguments,
+      [&](const TensorInfo& x, const InputName& name) {
+        check_as(arguments.input.options.as, x);
+        companions.plan(x, name);
+        companions.check({TensorRole::mask}, x, name);
+      },
+      [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+        if (!std::exchange(is_first, false) && arguments.report == Report::text) {
+          out.write("\n");
+        }
+        const TensorInfo x = tensor.source->info();
+        const Plan plan = companions.plan(x, name);
+        const auto source =
+            companions.add_residual(std::move(tensor.source), plan.out, work.threads());
+        const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
+                                                    companions.row_mask(x, plan.axes, name));
+        work.end();
+        companions.finish();
+        if (!work.has_report()) return;
+        const FeatureReport report{{arguments.all, arguments.digits.value_or(3)},
+                                   top_of(arguments)};
+        write_report(arguments.report, std::tie(found, report), out, output_style(arguments.color));
+      });
 }
 
 // A line a tensor, of the input alone.
 int report_tensors(const Arguments& arguments, const Selection& selection, ByteSink& out) {
-  const LayerNormOptions& options = arguments.normalization.options;
-  const auto plan = [&](const TensorInfo& x) {
-    return make_plan(x, options, {}, {.whole = true, .ordered = true});
-  };
   std::vector<NamedStats> found;
-  MaskInput mask(arguments);
-  Outputs none;
-  const int status = for_each_tensor(
-      selection, none, arguments,
-      look_at(
-          [&](const TensorInfo& x, const InputName& name) {
-            check_as(arguments.input.options.as, x);
-            plan(x);
-            mask.check(x, name);
-          },
-          [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-            TensorSource& source = *tensor.source;
-            const Plan rows = plan(source.info());
-            const auto left = mask.rows(source.info(), rows.axes, name);
-            TensorStats stats = measure_tensor(source, rows, work.begin(rows, source), left);
-            if (work.has_report()) found.push_back({name.title, std::move(stats)});
-          },
-          Deal::by_size));
+  Companions companions(arguments);
+  const int status = look_at_each_by(
+      selection, arguments,
+      [&](const TensorInfo& x, const InputName& name) {
+        check_as(arguments.input.options.as, x);
+        companions.plan(x, name);
+        companions.check({TensorRole::mask}, x, name);
+      },
+      [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
+        TensorSource& source = *tensor.source;
+        const Plan rows = companions.plan(source.info(), name);
+        const auto left = companions.row_mask(source.info(), rows.axes, name);
+        TensorStats stats = measure_tensor(source, rows, work.begin(rows, source), left);
+        if (work.has_report()) found.push_back({name.title, std::move(stats)});
+      },
+      Deal::by_size);
   gather(*arguments.work.ranks, found);
   std::map<std::string_view, const NamedStats*> by_title;
   for (const NamedStats& tensor : found) by_title.emplace(tensor.name, &tensor);
@@ -162,32 +119,23 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
     if (stats != by_title.end()) in_order.push_back(*stats->second);
   }
   const std::optional<Top> top = top_of(arguments);
-  switch (arguments.report) {
-    case Report::text:
-      write_text(in_order, top, arguments.digits.value_or(3), output_style(arguments.color), out);
-      break;
-    case Report::json:
-      write_json(in_order, top, out);
-      break;
-    case Report::csv:
-      write_csv(in_order, top, out);
-      break;
-  }
+  write_report(arguments.report, std::tie(in_order, top), out, arguments.digits.value_or(3),
+               output_style(arguments.color));
   return status;
 }
 
 // For options that ask for what a line has no room for.
 void check_tensors(const Arguments& arguments) {
-  const NormalizationArguments& normalization = arguments.normalization;
-  const Formula& formula = normalization.options.formula;
-  const std::string_view option = !option_of(formula).empty()          ? option_of(formula)
-                                  : formula.eps != Formula().eps       ? "--eps"
-                                  : formula.eps_on != Formula().eps_on ? "--eps-on"
-                                  : arguments.softmax                  ? "--softmax"
-                                  : normalization.weight               ? "--weight"
-                                  : normalization.bias                 ? "--bias"
-                                  : normalization.residual             ? "--residual"
-                                                                       : "";
+  const TensorWords& tensors = arguments.tensors;
+  const Formula& formula = arguments.normalization.options.formula;
+  const std::string_view option = !option_of(formula).empty()              ? option_of(formula)
+                                  : formula.eps != Formula().eps           ? "--eps"
+                                  : formula.eps_on != Formula().eps_on     ? "--eps-on"
+                                  : arguments.softmax                      ? "--softmax"
+                                  : tensors.contains(TensorRole::weight)   ? "--weight"
+                                  : tensors.contains(TensorRole::bias)     ? "--bias"
+                                  : tensors.contains(TensorRole::residual) ? "--residual"
+                                                                           : "";
   if (option.empty()) return;
   throw Error(
       concat(option, " has no effect: several tensors have a line each, of the input alone"),
@@ -204,8 +152,7 @@ void check_one_report(const Arguments& arguments) {
 
 int stats(const Arguments& arguments) {
   const InputArguments& input = arguments.input;
-  check_inputs(input, arguments.normalization, arguments.work, {arguments.mask.value_or("")});
-  const Inputs inputs = open_inputs(input.names, input.options);
+  const Inputs inputs = open_inputs(arguments);
   if (std::holds_alternative<TensorLines>(inputs) && arguments.report == Report::csv) {
     const std::string& word = input.names.front();
     const bool has_member = word.find(':') != word.npos;

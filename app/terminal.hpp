@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "arguments.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -16,17 +17,21 @@ namespace lnorm::app {
 // given one.
 Style output_style(When color, int width_elsewhere = Style::kUsualWidth);
 
-// Writes a report in a format. text: what write_text takes after the data.
-template <class Data, class... Text>
-void write_report(Report format, const Data& data, ByteSink& out, const Text&... text) {
-  switch (format) {
-    case Report::text:
-      return write_text(data, text..., out);
-    case Report::json:
-      return write_json(data, out);
-    case Report::csv:
-      return write_csv(data, out);
-  }
+// Writes a report in a format. data: a tuple. text: what write_text takes after the data.
+template <class... Data, class... Text>
+void write_report(Report format, const std::tuple<Data...>& data, ByteSink& out,
+                  const Text&... text) {
+  const auto write = [&](const auto&... all) {
+    switch (format) {
+      case Report::text:
+        return write_text(all..., text..., out);
+      case Report::json:
+        return write_json(all..., out);
+      case Report::csv:
+        return write_csv(all..., out);
+    }
+  };
+  std::apply(write, data);
 }
 
 // One line on standard error that tells how far the work is, once it has taken a second. The line goes with

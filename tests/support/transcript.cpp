@@ -1,6 +1,8 @@
 #include "support/transcript.hpp"
 
 #include <cstdlib>
+#include <regex>
+#include <sstream>
 
 #include "support/commands.hpp"
 #include "support/markdown.hpp"
@@ -30,6 +32,45 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+// The check of an example with a cause's options: "--eps 1e-3 without --weight". Empty if the example is no check.
+std::string with_options(const std::string& command, const std::string& options) {
+  std::smatch check;
+  if (!std::regex_search(command, check, std::regex("lnorm check [^;|]*"))) return "";
+  std::string result = check.str();
+  std::string given = options;
+  const std::regex without("without (--[a-z-]+) ?");
+  for (std::smatch match; std::regex_search(given, match, without);) {
+    result = std::regex_replace(result, std::regex(match.str(1) + " [^ ]+"), "");
+    given = match.prefix().str() + match.suffix().str();
+  }
+  return result + " " + given;
+}
+
+// Runs what an output says that one can run, as it stands: the command of details, the help of a hint, and a check with
+// the options of its cause, which then finds no difference.
+std::string script_of_advice(const Example& example) {
+  std::string script;
+  std::istringstream lines(example.prints);
+  const std::regex advice(
+      "details: (lnorm .*)|hint: (?:here it is )?(lnorm( [a-z]+)? --(help|version)).*");
+  const std::regex cause("cause: .* \\([^ ]+; (.*)\\): every element");
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    std::string command;
+    std::string most = "1";
+    if (std::regex_match(line, match, advice)) {
+      command = match.str(1) + match.str(2);
+    } else if (std::regex_match(line, match, cause)) {
+      command = with_options(example.command, match.str(1));
+      most = "0";
+    }
+    if (command.empty()) continue;
+    script += "(" + command + ") > /dev/null 2>&1 < /dev/null; [ $? -le " + most +
+              " ] || echo 'what this says does not run'\n";
+  }
+  return script;
+}
+
 std::string script_of(const std::vector<Example>& examples, Kind kind) {
   std::string script = kFunctions;
   if (kind == Kind::transcript) {
@@ -39,7 +80,9 @@ std::string script_of(const std::vector<Example>& examples, Kind kind) {
     if (kind == Kind::transcript && example.begins_section) {
       script += "cd ..; sections=$((sections + 1)); cp -R start $sections; cd $sections\n";
     }
-    script += "before=$(entries)\n" + replaced(example.command, "/tmp/", "tmp//") + "\nend $?\n";
+    script += "before=$(entries)\n" + replaced(example.command, "/tmp/", "tmp//") +
+              "\nstatus=$?\n" + replaced(script_of_advice(example), "/tmp/", "tmp//") +
+              "end $status\n";
   }
   return script;
 }

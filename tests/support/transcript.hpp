@@ -29,6 +29,8 @@ std::vector<Example> examples_of(const std::string& markdown);
 // with a copy of these.
 //
 // Status 2 is a refusal: one line, perhaps a hint, and no file left behind.
+//
+// What a hint or a report says that one can run is run as well, as it stands.
 enum class Kind { document, transcript };
 std::size_t check_examples(const std::filesystem::path& file, Kind kind);
 

@@ -1,4 +1,4 @@
-#include "page_output.hpp"
+#include "report_output.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "output_file.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 
@@ -76,6 +77,30 @@ std::vector<page::Section> OutlierSections::take() {
   for (Kept& kept : kept_) result.push_back(*std::move(kept.section));
   kept_.clear();
   return result;
+}
+
+void save_report(const std::optional<std::string>& path,
+                 const std::function<void(ByteSink& out)>& write) {
+  if (!path) return;
+  ByteSink out(*path);
+  write(out);
+  out.finish();
+  out.commit();
+}
+
+void print_report(const Arguments& arguments, const std::function<void(ByteSink& out)>& write) {
+  if (arguments.quiet) return;
+  ByteSink out("-");
+  out.outlive_reader();  // the exit status is still to be told
+  write(out);
+  out.finish();
+  out.commit();
+}
+
+Style report_style(const Arguments& arguments) {
+  Style style = output_style(arguments.color, Style::kAnyWidth);
+  style.width = arguments.linewidth.value_or(style.width);
+  return style;
 }
 
 }  // namespace lnorm::app
