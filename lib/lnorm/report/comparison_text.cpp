@@ -4,7 +4,6 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
@@ -111,16 +110,16 @@ class ComparisonText {
                  : same_dtype ? "equal bits: "
                               : "equal numbers: ",
                  right, " / ", errors.pairs(), " (", percentage_text(right, errors.pairs()), ")");
-    for (int line = 0; line < kErrorLines; ++line) {
-      std::string text;
-      for (const ErrorFigure& figure : kErrorFigures) {
-        if (figure.line != line) continue;
-        const auto found = (errors.*figure.of)();
-        text +=
-            concat(figure.label, found ? rounded_text(*found, figure.digits) : "none", figure.unit);
-      }
-      text_.folded(text);
-    }
+    const auto number = [](const std::optional<double>& figure, int digits = 3) {
+      return figure ? rounded_text(*figure, digits) : "none";
+    };
+    text_.folded("mean error: ", number(errors.mean()),
+                 ", absolute: ", number(errors.mean_absolute()),
+                 ", root mean square: ", number(errors.root_mean_square()));
+    text_.folded("mean error toward zero: ", number(errors.mean_toward_zero()),
+                 ", away from zero: ", number(errors.mean_away_from_zero()));
+    text_.folded("cosine: ", number(errors.cosine(), 12), ", SQNR: ", number(errors.sqnr(), 4),
+                 " dB");
   }
 
   void write_rows(const MismatchedRows& rows) {

@@ -3,7 +3,6 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/sections.hpp"
@@ -34,29 +33,26 @@ std::vector<Cell> cells_of(const Comparison& c, const ElementPair& pair) {
 
 Table figures_table(const Comparison& c) {
   Table table{"What the errors are like", {{"", true}, {"value"}, {"at", true}}, {}};
-  const auto add = [&](std::string name, Cell cell, std::string at = "") {
-    table.rows.push_back({{std::move(name)}, std::move(cell), {std::move(at)}});
-  };
-  const auto place = [&](const auto& greatest, WorstBy by) {
-    return c.greatest(by).value_or(0) > 0 ? to_string(c.index(greatest->at)) : "";
-  };
-  add("greatest absolute difference", optional_cell(c.greatest(WorstBy::abs)),
-      place(c.absolute, WorstBy::abs));
-  add("greatest relative difference", optional_cell(c.greatest(WorstBy::rel)),
-      place(c.relative, WorstBy::rel));
-  add("greatest distance in ulp", ulps_cell(c), place(c.ulps, WorstBy::ulp));
-  add("greatest distance in ulp of the row's greatest |expected|",
-      optional_cell(c.greatest(WorstBy::row_ulp)), place(c.row_ulps, WorstBy::row_ulp));
-  for (const ErrorFigure& figure : kErrorFigures) {
-    const auto found = (c.errors.*figure.of)();
-    const bool is_near_one = figure.digits > 5;
-    add(std::string(figure.words),
-        found && is_near_one ? Cell{rounded_text(*found, figure.digits), value_text(*found), ""}
-                             : optional_cell(found));
+  for (const auto& [key, value, words, column, came] : record_of(c)) {
+    if (words.empty()) continue;
+    Cell cell = kNone;
+    Cell at{""};
+    if (const auto* const number = std::get_if<double>(&value)) {
+      // A cosine is near 1.
+      constexpr int kDigits = 12;
+      cell = key == "errors.cosine" ? Cell{rounded_text(*number, kDigits), value_text(*number), ""}
+                                    : number_cell(*number);
+    } else if (const auto* const count = std::get_if<std::int64_t>(&value)) {
+      cell = count_cell(*count);
+    } else if (const auto* const greatest = std::get_if<Record>(&value)) {
+      const Value& distance = greatest->front().value;
+      const auto* const ulps = std::get_if<Ulps>(&distance);
+      const double size = ulps ? ulps->value() : std::get<double>(distance);
+      cell = ulps ? ulps_cell(*ulps, c.expected.dtype) : number_cell(size);
+      if (size > 0) at = {to_string(std::get<Shape>((*greatest)[1].value))};
+    }
+    table.rows.push_back({{std::string(words)}, std::move(cell), std::move(at)});
   }
-  add("equal numbers", count_cell(c.errors.equal_numbers()));
-  if (const auto rounded = c.correctly_rounded()) add("correctly rounded", count_cell(*rounded));
-  add("NaN or infinity on one side only", count_cell(c.non_finite_one_side));
   return table;
 }
 
@@ -134,6 +130,8 @@ void add_comparison(const Comparison& c, Section& section) {
   if (!c.failures().empty()) facts.emplace_back("Fails", failures_text(c.criteria, c.failures()));
   facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.compared(), "element"),
                                           " (", percentage_text(c.mismatched, c.compared()), ")"));
+  if (!c.where.empty()) facts.emplace_back("Where", c.where);
+  if (c.fit) facts.emplace_back("Fit", fit_text(*c.fit));
   section.facts(facts, figures_table(c));
   if (!c.error_map) return;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&

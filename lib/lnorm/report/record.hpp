@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/measure/medians.hpp"
+#include "lnorm/measure/top.hpp"
+#include "lnorm/measure/ulp.hpp"
+#include "lnorm/measure/where.hpp"
+
+// A report is a record of figures, each of which is described once, where it is found: JSON, CSV and the tables of pages walk
+// the record.
+namespace lnorm {
+
+using Json = nlohmann::ordered_json;
+
+struct Figure;
+using Record = std::vector<Figure>;
+
+struct Absent {};     // JSON has no such key
+struct Undefined {};  // a number of nothing: "NaN" in JSON, where others have none
+
+// An element of a tensor.
+struct Element {
+  Number value;
+  DType dtype = DType::float64;
+};
+
+// Records of what a report says more often than once.
+Record record_of(const TensorInfo& info);
+Record record_of(const RowSlice& slice);
+Record record_of(const AffectedNumbers& numbers);
+Record record_of(const ColumnSummary& column);
+
+// Nothing, the first of them, is null in JSON, and empty in CSV, which has of an object its first figure.
+using AnyValue = std::variant<std::monostate, Absent, Undefined, bool, std::int64_t, double,
+                              Element, Ulps, std::string, Shape, std::vector<Shape>,
+                              std::vector<std::string>, Record, std::vector<Record>>;
+
+struct Value : AnyValue {
+  Value() = default;
+  template <class T, class Plain = std::remove_cvref_t<T>>
+  requires(!std::is_base_of_v<Value, Plain>) Value(
+      T&& value) {  // NOLINT(google-explicit-constructor): a row of a record says what is found
+    if constexpr (requires { value.has_value(); }) {
+      if (value) *this = Value(*value);
+    } else if constexpr (std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>) {
+      emplace<std::int64_t>(value);
+    } else if constexpr (std::is_enum_v<Plain>) {
+      emplace<std::string>(name(value));
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      emplace<std::string>(std::string_view(value));
+    } else if constexpr (std::is_same_v<Plain, Axes>) {
+      emplace<Shape>(value.begin(), value.end());
+    } else if constexpr (requires { record_of(value); }) {
+      emplace<Record>(record_of(value));
+    } else {
+      AnyValue::operator=(std::forward<T>(value));
+    }
+  }
+};
+
+// If there is one; else JSON has no such key.
+template <class T>
+Value if_any(const std::optional<T>& value) {
+  return value ? Value(*value) : Absent();
+}
+
+inline constexpr std::string_view kNoColumn = "-";
+
+struct Figure {
+  // In JSON; a dot leads into an object, which is null where all its figures are nothing. Empty: JSON says it otherwise.
+  std::string_view key;
+  Value value;
+  std::string_view words = {};   // in the table of a page; empty: it is not there
+  std::string_view column = {};  // in CSV; empty: the key with _ for dots
+  int came = 0;                  // columns stand in the order in which they came
+};
+
+// The figures with which reports of a normalization begin.
+Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
+                            const Formula& formula);
+
+// Adds all records of a list, or those that stand out. key: "top.rows" of these, of all "rows".
+void add_reported(const std::optional<Top>& top, std::string_view key, std::vector<Record> list,
+                  Record& report);
+
+// Numbers, exactly; where they are not finite the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol
+// Buffers has it.
+Json json_of(const Record& record);
+
+// The text is one line. Bytes of a name that are not UTF-8 become U+FFFD.
+std::string json_text(const Json& json);
+
+// Writes what a command reports, under the keys that all reports begin with.
+void write_json(std::string_view command, const Record& report, ByteSink& bytes);
+
+// A report in which the items of a list come one by one: {head, "key":[items], tail}.
+class JsonList {
+ public:
+  JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes);
+  void add(const Record& item);
+  void finish(const Record& tail);
+
+ private:
+  ByteSink& bytes_;
+  bool is_first_ = true;
+};
+
+// A line of the columns' names, then a line a record.
+class CsvTable {
+ public:
+  // A record gives the names.
+  CsvTable(const Record& names, ByteSink& bytes);
+  // known: how many figures of the record there are; the others are empty.
+  void add(const Record& record, std::size_t known = SIZE_MAX);
+
+ private:
+  void write(const Record& record, const std::function<std::string(const Figure&)>& field);
+
+  ByteSink& bytes_;
+};
+
+}  // namespace lnorm
