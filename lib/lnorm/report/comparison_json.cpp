@@ -2,6 +2,8 @@
 #include <cstdint>
 
 #include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/junit.hpp"
+#include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 
@@ -83,6 +85,23 @@ Record line_of(std::string_view name, std::string_view result, const Comparison&
 }
 Record line_of(std::string_view name, const Comparison& c) {
   return line_of(name, c.equal() ? "agree" : "differ", c);
+}
+
+JunitCase case_of(const std::string& name, const Comparison& c) {
+  JunitCase result{name};
+  if (c.equal()) return result;
+  if (!c.same_shape) {
+    result.failure =
+        concat("shape ", to_string(c.actual.shape), ", expected ", to_string(c.expected.shape));
+    return result;
+  }
+  result.failure = concat("criteria fail: ", failures_text(c.criteria, c.failures()));
+  result.lines.push_back(concat("mismatched: ", c.mismatched, " / ", c.compared()));
+  if (c.absolute) {
+    result.lines.push_back(
+        concat("greatest absolute difference: ", rounded_text(c.absolute->value, 9)));
+  }
+  return result;
 }
 
 constexpr std::size_t kOfNames = 2;  // figures that are there if nothing was compared
@@ -204,7 +223,7 @@ void write_json(const SetComparison& set, ByteSink& bytes) {
 
 void write_csv(const Comparison& comparison, ByteSink& bytes) {
   const Record line = line_of(comparison.actual.name, comparison);
-  CsvTable(line, bytes).add(line);
+  bytes.write(csv_names(line) + csv_line(line));
 }
 
 void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes) {
@@ -214,21 +233,42 @@ void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes) {
             {"mismatched", row.mismatched},
             {"max_abs", row.max_abs == kNoneFinite ? Value() : row.max_abs}};
   };
-  CsvTable table(record({}), bytes);
-  for (const RowErrors& row : rows) table.add(record(row));
+  bytes.write(csv_names(record({})));
+  for (const RowErrors& row : rows) bytes.write(csv_line(record(row)));
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {
-  CsvTable table(line_of("", ""), bytes);
-  const auto add_name = [&](std::string_view name, std::string_view result) {
-    table.add(line_of(name, result), kOfNames);
+  bytes.write(csv_names(line_of("", "")));
+  const auto write_name = [&](std::string_view name, std::string_view result) {
+    bytes.write(csv_line(line_of(name, result), kOfNames));
   };
   for (const PairComparison& pair : set.pairs) {
-    pair.comparison ? table.add(line_of(pair.name, *pair.comparison))
-                    : add_name(pair.name, "error");
+    pair.comparison ? bytes.write(csv_line(line_of(pair.name, *pair.comparison)))
+                    : write_name(pair.name, "error");
   }
-  for (const std::string& name : set.actual_only) add_name(name, "actual_only");
-  for (const std::string& name : set.expected_only) add_name(name, "expected_only");
+  for (const std::string& name : set.actual_only) write_name(name, "actual_only");
+  for (const std::string& name : set.expected_only) write_name(name, "expected_only");
+}
+
+void write_junit(const Comparison& comparison, ByteSink& bytes) {
+  write_junit("compare", "differs", {case_of(comparison.actual.name, comparison)}, bytes);
+}
+
+void write_junit(const SetComparison& set, ByteSink& bytes) {
+  std::vector<JunitCase> cases;
+  for (const PairComparison& pair : set.pairs) {
+    cases.push_back(pair.comparison ? case_of(pair.name, *pair.comparison)
+                                    : JunitCase{.name = pair.name, .skipped = pair.error});
+  }
+  const auto add = [&](const std::vector<std::string>& names, const std::string& set_name) {
+    for (const std::string& name : names) {
+      JunitCase& one = cases.emplace_back(JunitCase{name});
+      (set.common ? one.skipped : one.failure) = concat("only in ", set_name);
+    }
+  };
+  add(set.actual_only, set.actual);
+  add(set.expected_only, set.expected);
+  write_junit("compare", "differs", cases, bytes);
 }
 
 }  // namespace lnorm

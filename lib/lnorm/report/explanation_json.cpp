@@ -17,22 +17,6 @@ std::vector<std::string> rounded_steps(const Explanation& e) {
   return steps;
 }
 
-Record record_of(const Explanation& e, const ExplainedElement& element) {
-  const auto if_there = [](bool is_there, double value) {
-    return is_there ? Value(value) : Absent();
-  };
-  return {{"element", element.number},
-          {"index", index_of(element.number, extents(e.x.shape, e.axes))},
-          {"x", Element{element.x, e.row.dtype}},
-          {"deviation", if_there(e.options.formula.has_mean(), element.deviation)},
-          {"square", element.square},
-          {"xhat", element.xhat},
-          {"weight", if_there(e.weight, element.weight.high)},
-          {"bias", if_there(e.bias, element.bias.high)},
-          {"y", element.y},
-          {"softmax", element.softmax}};
-}
-
 Record record_of(const Moments& moments) {
   return {{"sum", moments.sum},
           {"mean", moments.mean},
@@ -78,6 +62,23 @@ Record row_record(const Explanation& e) {
 }
 
 }  // namespace
+
+Record record_of(const Explanation& e, const ExplainedElement& element) {
+  const auto if_there = [](bool is_there, double value) {
+    return is_there ? Value(value) : Absent();
+  };
+  return {{"element", element.number},
+          {"index", index_of(element.number, extents(e.x.shape, e.axes))},
+          {"x", Element{element.x, e.row.dtype}, "x"},
+          {"deviation", if_there(e.options.formula.has_mean(), element.deviation), "x - mean"},
+          {"square", element.square, "square"},
+          {"xhat", element.xhat, "xhat"},
+          {"weight", if_there(e.weight, element.weight.high),
+           e.options.zero_centered_weight ? "1 + weight" : "weight"},
+          {"bias", if_there(e.bias, element.bias.high), "bias"},
+          {"y", element.y, "y"},
+          {"softmax", element.softmax, "softmax"}};
+}
 
 void write_json(const Explanation& e, ByteSink& bytes) {
   Record report = normalization_record(e.x, e.out, e.axes, e.options.formula);

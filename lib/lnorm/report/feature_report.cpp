@@ -126,25 +126,24 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
   for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
     over_features.push_back({kFeatureFigures[f].key, summary.figures[f]});
   }
-  std::vector<Record> features;
+  const Record report{{"input", stats.x},
+                      {"axes", file_axes(stats.x, stats.axes)},
+                      {"ddof", stats.ddof},
+                      {"rows", stats.rows},
+                      {"slice", if_any(stats.slice)},
+                      {"summary", over_features},
+                      {"first_non_finite_index", stats.first_non_finite_index()}};
+  JsonList list("stats", report, "features", bytes, options.top);
   for (const std::int64_t number : reported(stats, options, 0)) {
-    features.push_back(record_of(stats.feature(number), number, stats.index(number)));
+    list.add(record_of(stats.feature(number), number, stats.index(number)));
   }
-  Record report{{"input", stats.x},
-                {"axes", file_axes(stats.x, stats.axes)},
-                {"ddof", stats.ddof},
-                {"rows", stats.rows},
-                {"slice", if_any(stats.slice)},
-                {"summary", over_features},
-                {"first_non_finite_index", stats.first_non_finite_index()}};
-  add_reported(options.top, "top.features", std::move(features), report);
-  write_json("stats", report, bytes);
+  list.finish();
 }
 
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
-  CsvTable table(record_of(Feature(), 0, {}), bytes);
+  bytes.write(csv_names(record_of(Feature(), 0, {})));
   for (const std::int64_t number : reported(stats, options, 0))
-    table.add(record_of(stats.feature(number), number, stats.index(number)));
+    bytes.write(csv_line(record_of(stats.feature(number), number, stats.index(number))));
 }
 
 }  // namespace lnorm

@@ -78,8 +78,8 @@ void write_json(std::span<const Member> members, ByteSink& bytes) {
 }
 
 void write_csv(std::span<const Member> members, ByteSink& bytes) {
-  CsvTable table(record_of(Member()), bytes);
-  for (const Member& member : members) table.add(record_of(member));
+  bytes.write(csv_names(record_of(Member())));
+  for (const Member& member : members) bytes.write(csv_line(record_of(member)));
 }
 
 }  // namespace lnorm

@@ -72,6 +72,25 @@ std::string csv_field(std::string_view text) {
   return field + '"';
 }
 
+template <class Visitor>
+auto visited(Visitor visitor, const AnyValue& value) {
+  return std::visit(visitor, value);
+}
+
+template <class TextOf>
+std::string joined_columns(const Record& record, TextOf text_of) {
+  std::vector<const Figure*> columns;
+  for (const Figure& figure : record) {
+    if (figure.column != kNoColumn) columns.push_back(&figure);
+  }
+  std::ranges::stable_sort(columns, {}, [](const Figure* figure) { return figure->came; });
+  std::string line;
+  for (const Figure* const figure : columns) {
+    line.append(figure == columns.front() ? "" : ",").append(text_of(*figure));
+  }
+  return line + '\n';
+}
+
 Json headed(std::string_view command, const Record& report) {
   Json result{{"schema", 1}, {"command", command}};
   result.update(json_of(report));
@@ -109,20 +128,13 @@ Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
           {"groups", x.split ? Value(x.shape[*x.split]) : Absent()}};
 }
 
-void add_reported(const std::optional<Top>& top, std::string_view key, std::vector<Record> list,
-                  Record& report) {
-  if (top) report.push_back({"top.by", top->by});
-  report.push_back({top ? key : key.substr(key.find('.') + 1), std::move(list)});
-}
-
 Json json_of(const Record& record) {
   Json json = Json::object();
   for (const auto& [key, value, words, column, came] : record) {
     if (key.empty() || std::holds_alternative<Absent>(value)) continue;
     const std::size_t dot = key.find('.');
     Json& object = dot == key.npos ? json : json[std::string(key.substr(0, dot))];
-    object[std::string(key.substr(dot + 1))] =
-        std::visit(ToJson(), static_cast<const AnyValue&>(value));
+    object[std::string(key.substr(dot + 1))] = visited(ToJson(), value);
   }
   for (Json& member : json) {
     const auto is_null = [](const Json& part) { return part.is_null(); };
@@ -140,10 +152,11 @@ void write_json(std::string_view command, const Record& report, ByteSink& bytes)
 }
 
 JsonList::JsonList(std::string_view command, const Record& head, std::string_view key,
-                   ByteSink& bytes)
-    : bytes_(bytes) {
+                   ByteSink& bytes, const std::optional<Top>& top)
+    : bytes_(bytes), end_(top ? "]}" : "]") {
   std::string text = json_text(headed(command, head));
   text.pop_back();  // the brace that closes it
+  if (top) text += concat(R"(,"top":{"by":")", name(top->by), '"');
   bytes_.write(concat(text, ",\"", key, "\":["));
 }
 
@@ -153,35 +166,33 @@ void JsonList::add(const Record& item) {
 }
 
 void JsonList::finish(const Record& tail) {
-  bytes_.write("]," + json_text(json_of(tail)).erase(0, 1) + '\n');
+  const std::string text = json_text(json_of(tail)).erase(0, 1);
+  bytes_.write(concat(end_, tail.empty() ? "" : ",", text, '\n'));
 }
 
-CsvTable::CsvTable(const Record& names, ByteSink& bytes) : bytes_(bytes) {
-  write(names, [](const Figure& figure) {
+std::string csv_names(const Record& record) {
+  return joined_columns(record, [](const Figure& figure) {
     std::string name(figure.column.empty() ? figure.key : figure.column);
     std::ranges::replace(name, '.', '_');
     return name;
   });
 }
 
-void CsvTable::add(const Record& record, std::size_t known) {
-  write(record, [&](const Figure& figure) {
-    if (static_cast<std::size_t>(&figure - record.data()) >= known) return std::string();
-    return csv_field(std::visit(ToCsv(), static_cast<const AnyValue&>(figure.value)));
+std::string csv_line(const Record& record, std::size_t known) {
+  return joined_columns(record, [&](const Figure& figure) {
+    const bool is_known = static_cast<std::size_t>(&figure - record.data()) < known;
+    return is_known ? csv_field(visited(ToCsv(), figure.value)) : "";
   });
 }
 
-void CsvTable::write(const Record& record, const std::function<std::string(const Figure&)>& field) {
-  std::vector<const Figure*> columns;
-  for (const Figure& figure : record) {
-    if (figure.column != kNoColumn) columns.push_back(&figure);
+std::string cell_text(const Value& value, int digits) {
+  if (const auto* const number = std::get_if<double>(&value)) {
+    return significant_text(*number, digits);
   }
-  std::ranges::stable_sort(columns, {}, [](const Figure* figure) { return figure->came; });
-  std::string line;
-  for (const Figure* const figure : columns) {
-    line.append(figure == columns.front() ? "" : ",").append(field(*figure));
-  }
-  bytes_.write(line + '\n');
+  const auto* const element = std::get_if<Element>(&value);
+  if (element && is_floating(element->dtype)) return significant_text(element->value.high, digits);
+  const std::string text = visited(ToCsv(), value);
+  return text.empty() ? "-" : text;
 }
 
 }  // namespace lnorm

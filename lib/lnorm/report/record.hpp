@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,6 +15,7 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/measure/explanation.hpp"
 #include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/top.hpp"
 #include "lnorm/measure/ulp.hpp"
@@ -53,9 +52,9 @@ using AnyValue = std::variant<std::monostate, Absent, Undefined, bool, std::int6
 
 struct Value : AnyValue {
   Value() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a row of a record says what is found
   template <class T, class Plain = std::remove_cvref_t<T>>
-  requires(!std::is_base_of_v<Value, Plain>) Value(
-      T&& value) {  // NOLINT(google-explicit-constructor): a row of a record says what is found
+  requires(!std::is_base_of_v<Value, Plain>) Value(T&& value) {
     if constexpr (requires { value.has_value(); }) {
       if (value) *this = Value(*value);
     } else if constexpr (std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>) {
@@ -86,7 +85,7 @@ struct Figure {
   // In JSON; a dot leads into an object, which is null where all its figures are nothing. Empty: JSON says it otherwise.
   std::string_view key;
   Value value;
-  std::string_view words = {};   // in the table of a page; empty: it is not there
+  std::string_view words = {};   // in tables for people; empty: it is not there
   std::string_view column = {};  // in CSV; empty: the key with _ for dots
   int came = 0;                  // columns stand in the order in which they came
 };
@@ -95,9 +94,8 @@ struct Figure {
 Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
                             const Formula& formula);
 
-// Adds all records of a list, or those that stand out. key: "top.rows" of these, of all "rows".
-void add_reported(const std::optional<Top>& top, std::string_view key, std::vector<Record> list,
-                  Record& report);
+// An element of a row that is explained.
+Record record_of(const Explanation& explanation, const ExplainedElement& element);
 
 // Numbers, exactly; where they are not finite the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol
 // Buffers has it.
@@ -109,30 +107,26 @@ std::string json_text(const Json& json);
 // Writes what a command reports, under the keys that all reports begin with.
 void write_json(std::string_view command, const Record& report, ByteSink& bytes);
 
-// A report in which the items of a list come one by one: {head, "key":[items], tail}.
+// A report in which the items of a list come one by one: {head, "key":[items], tail}. Those that stand out are in
+// {head, "top":{"by":BY, "key":[items]}, tail}.
 class JsonList {
  public:
-  JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes);
+  JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes,
+           const std::optional<Top>& top = {});
   void add(const Record& item);
-  void finish(const Record& tail);
+  void finish(const Record& tail = {});
 
  private:
   ByteSink& bytes_;
+  std::string_view end_;
   bool is_first_ = true;
 };
 
-// A line of the columns' names, then a line a record.
-class CsvTable {
- public:
-  // A record gives the names.
-  CsvTable(const Record& names, ByteSink& bytes);
-  // known: how many figures of the record there are; the others are empty.
-  void add(const Record& record, std::size_t known = SIZE_MAX);
+// Lines of CSV: the columns' names, and a record. known: so many of its figures there are; the others are empty.
+std::string csv_names(const Record& record);
+std::string csv_line(const Record& record, std::size_t known = SIZE_MAX);
 
- private:
-  void write(const Record& record, const std::function<std::string(const Figure&)>& field);
-
-  ByteSink& bytes_;
-};
+// In a table for people; what there is not is "-".
+std::string cell_text(const Value& value, int digits);
 
 }  // namespace lnorm

@@ -63,16 +63,7 @@ void write_json(const Stats& stats, ByteSink& bytes) {
                  {"slice", if_any(stats.slice)}});
   const Record tail{{"summary", record_of(stats, stats.summary)},
                     {"first_non_finite_index", stats.first_index(stats.summary.input)}};
-  if (stats.top) {
-    std::vector<Record> rows;
-    each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
-      rows.push_back(record_of(stats, number, row));
-    });
-    add_reported(stats.top, "top.rows", std::move(rows), report);
-    report.insert(report.end(), tail.begin(), tail.end());
-    return write_json("stats", report, bytes);
-  }
-  JsonList list("stats", report, "rows", bytes);
+  JsonList list("stats", report, "rows", bytes, stats.top);
   each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
     list.add(record_of(stats, number, row));
   });

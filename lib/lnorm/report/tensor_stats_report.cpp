@@ -241,23 +241,19 @@ void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& t
                 ByteSink& bytes) {
   const SetTotal total(tensors);
   const NamedStats* const first = total.first_non_finite;
-  const Record summary{{"tensors", total.tensors},
-                       {"elements", total.elements},
-                       {"bytes", total.bytes},
-                       {"non_finite_tensors", total.non_finite},
-                       {"first_non_finite", first ? Value(first->name) : Value()}};
-  std::vector<Record> lines;
-  for (const NamedStats& tensor : reported(tensors, top)) lines.push_back(record_of(tensor));
-  Record report;
-  add_reported(top, "top.tensors", std::move(lines), report);
-  report.push_back({"summary", summary});
-  write_json("stats", report, bytes);
+  JsonList list("stats", {}, "tensors", bytes, top);
+  for (const NamedStats& tensor : reported(tensors, top)) list.add(record_of(tensor));
+  list.finish({{"summary.tensors", total.tensors},
+               {"summary.elements", total.elements},
+               {"summary.bytes", total.bytes},
+               {"summary.non_finite_tensors", total.non_finite},
+               {"summary.first_non_finite", first ? Value(first->name) : Value()}});
 }
 
 void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                ByteSink& bytes) {
-  CsvTable table(record_of(NamedStats()), bytes);
-  for (const NamedStats& tensor : reported(tensors, top)) table.add(record_of(tensor));
+  bytes.write(csv_names(record_of(NamedStats())));
+  for (const NamedStats& tensor : reported(tensors, top)) bytes.write(csv_line(record_of(tensor)));
 }
 
 }  // namespace lnorm
