@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/junit.hpp"
 #include "lnorm/report/numbers.hpp"
@@ -47,24 +48,25 @@ std::vector<Record> distribution_of(const UlpCounts& counts) {
 }
 
 Record pair_record(const Comparison& c, const ElementPair& pair) {
-  return {{"index", c.index(pair)},
-          {"actual", Element{pair.actual, c.actual.dtype}},
-          {"expected", Element{pair.expected, c.expected.dtype}}};
+  return {{"index", c.index(pair), "at"},
+          {"actual", Element{pair.actual, c.actual.dtype}, "actual"},
+          {"expected", Element{pair.expected, c.expected.dtype}, "expected"}};
 }
 
 std::vector<Record> worst_of(const Comparison& c) {
   std::vector<Record> records;
   for (const auto& [pair, distances, row_max] : c.worst.elements()) {
     Record& record = records.emplace_back(pair_record(c, pair));
-    if (c.rows) record.push_back({"row", c.row_index(pair)});
+    if (c.rows) record.push_back({"row", c.row_index(pair), "row"});
     const auto distance = [found = &distances](auto Distances::*of) {
       return *found ? Value((**found).*of) : Value();
     };
-    record.insert(record.end(), {{"ulp", distance(&Distances::ulps)},
-                                 {"absolute", distance(&Distances::absolute)},
-                                 {"relative", distance(&Distances::relative)},
-                                 {"row_ulp", distance(&Distances::row_ulps)},
-                                 {"row_max", row_max != kNoneFinite ? Value(row_max) : Value()}});
+    record.insert(record.end(),
+                  {{"ulp", distance(&Distances::ulps), "ulp"},
+                   {"absolute", distance(&Distances::absolute), "absolute"},
+                   {"relative", distance(&Distances::relative), "relative"},
+                   {"row_ulp", distance(&Distances::row_ulps), "row-ulp"},
+                   {"row_max", row_max != kNoneFinite ? Value(row_max) : Value(), "row max"}});
   }
   return records;
 }

@@ -53,31 +53,9 @@ using AnyValue = std::variant<std::monostate, Absent, Undefined, bool, std::int6
 struct Value : AnyValue {
   Value() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): a row of a record says what is found
-  template <class T, class Plain = std::remove_cvref_t<T>>
-  requires(!std::is_base_of_v<Value, Plain>) Value(T&& value) {
-    if constexpr (requires { value.has_value(); }) {
-      if (value) *this = Value(*value);
-    } else if constexpr (std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>) {
-      emplace<std::int64_t>(value);
-    } else if constexpr (std::is_enum_v<Plain>) {
-      emplace<std::string>(name(value));
-    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
-      emplace<std::string>(std::string_view(value));
-    } else if constexpr (std::is_same_v<Plain, Axes>) {
-      emplace<Shape>(value.begin(), value.end());
-    } else if constexpr (requires { record_of(value); }) {
-      emplace<Record>(record_of(value));
-    } else {
-      AnyValue::operator=(std::forward<T>(value));
-    }
-  }
+  template <class T, class = std::enable_if_t<!std::is_base_of_v<Value, std::remove_cvref_t<T>>>>
+  Value(T&& value);
 };
-
-// If there is one; else JSON has no such key.
-template <class T>
-Value if_any(const std::optional<T>& value) {
-  return value ? Value(*value) : Absent();
-}
 
 inline constexpr std::string_view kNoColumn = "-";
 
@@ -89,6 +67,32 @@ struct Figure {
   std::string_view column = {};  // in CSV; empty: the key with _ for dots
   int came = 0;                  // columns stand in the order in which they came
 };
+
+template <class T, class>
+Value::Value(T&& value) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (requires { value.has_value(); }) {
+    if (value) *this = Value(*value);
+  } else if constexpr (std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>) {
+    emplace<std::int64_t>(value);
+  } else if constexpr (std::is_enum_v<Plain>) {
+    emplace<std::string>(name(value));
+  } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+    emplace<std::string>(std::string_view(value));
+  } else if constexpr (std::is_same_v<Plain, Axes>) {
+    emplace<Shape>(value.begin(), value.end());
+  } else if constexpr (requires { record_of(value); }) {
+    emplace<Record>(record_of(value));
+  } else {
+    AnyValue::operator=(std::forward<T>(value));
+  }
+}
+
+// If there is one; else JSON has no such key.
+template <class T>
+Value if_any(const std::optional<T>& value) {
+  return value ? Value(*value) : Absent();
+}
 
 // The figures with which reports of a normalization begin.
 Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,

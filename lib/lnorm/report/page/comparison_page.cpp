@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -24,60 +25,48 @@ Cell ulps_cell(const Comparison& c) {
   return c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone;
 }
 
-// The cells say where a pair is, and what both sides are.
-std::vector<Cell> cells_of(const Comparison& c, const ElementPair& pair) {
-  return {{to_string(c.index(pair))},
-          {value_text(pair.actual, c.actual.dtype)},
-          {value_text(pair.expected, c.expected.dtype)}};
+Cell cell_of(const Value& value, const Comparison& c) {
+  if (const auto* const number = std::get_if<double>(&value)) return number_cell(*number);
+  if (const auto* const count = std::get_if<std::int64_t>(&value)) return count_cell(*count);
+  if (const auto* const ulps = std::get_if<Ulps>(&value)) return ulps_cell(*ulps, c.expected.dtype);
+  if (const auto* const index = std::get_if<Shape>(&value)) return {to_string(*index)};
+  const auto* const element = std::get_if<Element>(&value);
+  return element ? Cell{value_text(element->value, element->dtype)} : kNone;
 }
 
-Table figures_table(const Comparison& c) {
+Table figures_table(const Record& record, const Comparison& c) {
   Table table{"What the errors are like", {{"", true}, {"value"}, {"at", true}}, {}};
-  for (const auto& [key, value, words, column, came] : record_of(c)) {
+  for (const auto& [key, value, words, column, came] : record) {
     if (words.empty()) continue;
-    Cell cell = kNone;
+    Cell cell = cell_of(value, c);
     Cell at{""};
-    if (const auto* const number = std::get_if<double>(&value)) {
-      // A cosine is near 1.
-      constexpr int kDigits = 12;
-      cell = key == "errors.cosine" ? Cell{rounded_text(*number, kDigits), value_text(*number), ""}
-                                    : number_cell(*number);
-    } else if (const auto* const count = std::get_if<std::int64_t>(&value)) {
-      cell = count_cell(*count);
+    if (key == "errors.cosine" && c.errors.cosine()) {
+      constexpr int kDigits = 12;  // it is near 1
+      cell.text = rounded_text(*c.errors.cosine(), kDigits);
     } else if (const auto* const greatest = std::get_if<Record>(&value)) {
-      const Value& distance = greatest->front().value;
-      const auto* const ulps = std::get_if<Ulps>(&distance);
-      const double size = ulps ? ulps->value() : std::get<double>(distance);
-      cell = ulps ? ulps_cell(*ulps, c.expected.dtype) : number_cell(size);
-      if (size > 0) at = {to_string(std::get<Shape>((*greatest)[1].value))};
+      cell = cell_of(greatest->front().value, c);
+      if (cell.text != "0") at = cell_of((*greatest)[1].value, c);
     }
     table.rows.push_back({{std::string(words)}, std::move(cell), std::move(at)});
   }
   return table;
 }
 
-Table worst_table(const Comparison& c) {
-  Table table{
-      concat("The worst elements by ", name(c.worst.by())),
-      {{"at", true}, {"actual"}, {"expected"}, {"ulp"}, {"absolute"}, {"relative"}, {"row-ulp"}},
-      {}};
-  for (const WorstElement& element : c.worst.elements()) {
-    std::vector<Cell> row = cells_of(c, element.pair);
-    if (const auto& distances = element.distances) {
-      row.insert(row.end(),
-                 {ulps_cell(distances->ulps, c.expected.dtype), number_cell(distances->absolute),
-                  number_cell(distances->relative), number_cell(distances->row_ulps)});
-    }
-    row.resize(table.columns.size(), kNone);
-    table.rows.push_back(std::move(row));
+// Of a list in the record.
+void add_records(const std::string& caption, std::string_view list, const Record& record,
+                 const Comparison& c, Section& section) {
+  const auto found = std::ranges::find(record, list, &lnorm::Figure::key);
+  const auto& lines = std::get<std::vector<Record>>(found->value);
+  if (lines.empty()) return;
+  Table table{caption, {}, {}};
+  for (const auto& [key, value, words, column, came] : lines.front()) {
+    table.columns.push_back({std::string(words), std::holds_alternative<Shape>(value)});
   }
-  return table;
-}
-
-Table mismatch_table(const Comparison& c) {
-  Table table{"The first mismatches", {{"at", true}, {"actual"}, {"expected"}}, {}};
-  for (const ElementPair& pair : c.first_mismatches) table.rows.push_back(cells_of(c, pair));
-  return table;
+  for (const Record& line : lines) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const auto& figure : line) row.push_back(cell_of(figure.value, c));
+  }
+  section.table(table);
 }
 
 // Along which axes the rows of the figures go.
@@ -132,7 +121,8 @@ void add_comparison(const Comparison& c, Section& section) {
                                           " (", percentage_text(c.mismatched, c.compared()), ")"));
   if (!c.where.empty()) facts.emplace_back("Where", c.where);
   if (c.fit) facts.emplace_back("Fit", fit_text(*c.fit));
-  section.facts(facts, figures_table(c));
+  const Record record = record_of(c);
+  section.facts(facts, figures_table(record, c));
   if (!c.error_map) return;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&
                         (!c.absolute || c.absolute->value == 0);
@@ -146,8 +136,9 @@ void add_comparison(const Comparison& c, Section& section) {
   section.figures(figures);
   if (!c.actual.shape.empty()) section.paragraph(row_axes_text(c));
   section.figures(figures_of(error_map_figure(c)));
-  if (!c.worst.elements().empty()) section.table(worst_table(c));
-  if (!c.first_mismatches.empty()) section.table(mismatch_table(c));
+  add_records(concat("The worst elements by ", name(c.worst.by())), "worst.elements", record, c,
+              section);
+  add_records("The first mismatches", "mismatches", record, c, section);
 }
 
 Section comparison_section(std::string id, std::string_view title, const Comparison& comparison) {
