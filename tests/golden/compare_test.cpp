@@ -200,8 +200,8 @@ json expected_result(json result, const Tensor& actual, const Tensor& expected) 
 // What the program wrote, with elements as element_text and real numbers as double.
 json normalized(json result, const Tensor& actual, const Tensor& expected) {
   // What NumPy was not asked for.
-  for (const char* const key : {"worst", "where", "affected_rows", "affected_columns", "fit",
-                                "greatest_row_ulp_distance"}) {
+  for (const char* const key : {"worst", "left_out", "where", "affected_rows", "affected_columns",
+                                "fit", "greatest_row_ulp_distance"}) {
     result.erase(key);
   }
   for (const char* const key : {"max_row_ulp", "baseline"}) result.at("tolerance").erase(key);

@@ -4,84 +4,82 @@
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/report/check_words.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/junit.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
 
-Json fit_json(const FormulaFit& fit) {
-  return {{"id", fit.id},
-          {"words", fit.words},
-          {"options", fit.options},
-          {"explained", fit.explained},
-          {"sqnr", json_value(fit.sqnr)},
-          {"same_as", fit.same_as}};
+Record record_of(const FormulaFit& fit) {
+  return {{"id", fit.id},           {"words", fit.words},
+          {"options", fit.options}, {"explained", fit.explained},
+          {"sqnr", fit.sqnr},       {"same_as", fit.same_as}};
 }
 
-// The keys of one tensor.
-Json tensor_json(const Check& check) {
+// The figures of one tensor.
+Record record_of(const Check& check) {
   const JudgedRows& judged = check.judged;
   const Diagnosis& diagnosis = check.diagnosis;
-  Json explanations = Json::array();
-  for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(fit_json(fit));
-  Json failed = Json::array();
-  if (check.comparison) {
-    for (const auto& [criterion, found] : check.comparison->failures()) {
-      failed.push_back({{"criterion", name(criterion)}, {"found", json_value(found)}});
-    }
+  std::vector<Record> explanations;
+  for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(record_of(fit));
+  const auto failures = check.comparison ? check.comparison->failures() : std::vector<Failure>();
+  std::vector<Record> failed;
+  for (const auto& [criterion, found] : failures) {
+    failed.push_back({{"criterion", criterion}, {"found", found}});
   }
-  const bool is_judged = check.verdict != Verdict::not_judged;
-  Json result{
-      {"verdict", name(check.verdict)},
-      {"input", json_value(check.x)},
-      {"output", json_value(check.actual)},
-      {"arithmetic", name(check.arithmetic)},
-      {"elements", judged.elements},
-      {"correctly_rounded", judged.correctly_rounded},
-      {"beyond_rounding", judged.beyond},
-      {"scaled_rows", judged.scaled_rows},
-      {"worst_ratio", is_judged ? Json(json_value(judged.tree.ratio)) : Json()},
-      {"worst_ratio_loop", is_judged ? Json(json_value(judged.loop.ratio)) : Json()},
-      {"worst_index", judged.tree.ratio == 0 ? Json() : Json(index_of(check, judged.tree))},
-      {"as_loop", check.as_loop()},
-      {"explained_by", diagnosis.explains_all() ? Json(diagnosis.explanations.front().id) : Json()},
-      {"closer_to", diagnosis.hidden ? Json(diagnosis.hidden->id) : Json()},
-      {"explanations", std::move(explanations)},
-      {"where", check.where},
-      {"affected_rows", json_value(check.rows)},
-      {"affected_columns", json_value(check.columns)},
-      {"unjudged_rows", judged.unjudged_rows},
-      {"non_finite", judged.non_finite},
-      {"failed", std::move(failed)}};
-  if (check.has_mask) result["left_out"] = check.left_out();
-  if (check.details) result["comparison"] = comparison_object(*check.details);
-  if (check.slice) result["slice"] = json_value(*check.slice);
-  return result;
+  const auto if_judged = [&](double ratio) {
+    return check.verdict != Verdict::not_judged ? Value(ratio) : Value();
+  };
+  return {{"verdict", check.verdict},
+          {"input", check.x},
+          {"output", check.actual},
+          {"arithmetic", check.arithmetic},
+          {"elements", judged.elements},
+          {"correctly_rounded", judged.correctly_rounded},
+          {"beyond_rounding", judged.beyond},
+          {"scaled_rows", judged.scaled_rows},
+          {"worst_ratio", if_judged(judged.tree.ratio)},
+          {"worst_ratio_loop", if_judged(judged.loop.ratio)},
+          {"worst_index", judged.tree.ratio == 0 ? Value() : index_of(check, judged.tree)},
+          {"as_loop", check.as_loop()},
+          {"explained_by",
+           diagnosis.explains_all() ? Value(diagnosis.explanations.front().id) : Value()},
+          {"closer_to", diagnosis.hidden ? Value(diagnosis.hidden->id) : Value()},
+          {"explanations", std::move(explanations)},
+          {"where", check.where},
+          {"affected_rows", check.rows},
+          {"affected_columns", check.columns},
+          {"unjudged_rows", judged.unjudged_rows},
+          {"non_finite", judged.non_finite},
+          {"failed", std::move(failed)},
+          {"tolerance", check.comparison ? Value(record_of(check.comparison->criteria)) : Absent()},
+          {"left_out", check.has_mask ? Value(check.left_out()) : Absent()},
+          {"comparison", if_any(check.details)},
+          {"slice", if_any(check.slice)}};
 }
 
 }  // namespace
 
 void write_json(const Check& check, ByteSink& bytes) {
-  Json report{{"schema", 1}, {"command", "check"}, {"agrees", check.agrees()}};
-  report.update(tensor_json(check));
-  bytes.write(json_text(report) + '\n');
+  Record report = record_of(check);
+  report.insert(report.begin(), {"agrees", check.agrees()});
+  write_json("check", report, bytes);
 }
 
 void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
   const auto agrees = [](const NamedCheck& tensor) { return tensor.check.agrees(); };
   const auto worst = std::ranges::max_element(
       checks, {}, [](const NamedCheck& tensor) { return tensor.check.verdict; });
-  JsonList list({{"schema", 1}, {"command", "check"}}, "tensors", bytes);
+  JsonList list("check", {}, "tensors", bytes);
   for (const NamedCheck& tensor : checks) {
-    Json json{{"name", tensor.name}};
-    json.update(tensor_json(tensor.check));
-    list.add(json);
+    Record line = record_of(tensor.check);
+    line.insert(line.begin(), {"name", tensor.name});
+    list.add(line);
   }
   list.finish({{"agrees", std::ranges::all_of(checks, agrees)},
-               {"verdict", worst == checks.end() ? Json() : Json(name(worst->check.verdict))}});
+               {"verdict", worst == checks.end() ? Value() : Value(worst->check.verdict)}});
 }
 
 void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {

@@ -19,7 +19,6 @@ std::string unjudged_text(const Check& check) {
   // A sum over rows is one tensor.
   const bool is_sum = !check.part.empty() && !check.is_statistic && check.part != "dx";
   return concat(
-      "not judged: ",
       is_sum ? "all elements" : concat(judged.unjudged_rows, " of ", counted(judged.rows, "row")),
       judged.not_finite_rows == 0 ? concat(": rounding in ", name(check.arithmetic),
                                            " may be as large as they are, or leaves its range")
@@ -36,41 +35,6 @@ std::string criteria_line(const Check& check, const Style& style) {
                   failures_text(comparison.criteria, comparison.failures()));
   }
   return concat(style.good("criteria hold: "), criteria_text(comparison.criteria));
-}
-
-void write_counts(const Check& c, TextWriter& text) {
-  const JudgedRows& judged = c.judged;
-  const std::int64_t left_out = c.left_out();
-  text.folded("correctly rounded: ", judged.correctly_rounded, " / ", judged.elements, " (",
-              percentage_text(judged.correctly_rounded, judged.elements), ')',
-              left_out == 0 ? "" : concat(", ", left_out, " left out by the mask"));
-  if (judged.beyond > 0) {
-    text.folded("beyond rounding: ", judged.beyond, " / ", judged.elements, " (",
-                percentage_text(judged.beyond, judged.elements), "), in ", c.rows.count, " of ",
-                counted(judged.rows, "row"));
-  }
-  if (judged.non_finite > 0) {
-    text.folded("not finite where a number is expected: ", judged.non_finite);
-  }
-  if (judged.scaled_rows > 0 && judged.beyond == 0) {
-    text.folded("scale off by more than rounding explains: ", judged.scaled_rows, " of ",
-                counted(judged.rows, "row"), ", most of all row ",
-                judged.scale.row + (c.slice ? c.slice->first : 0), ": ",
-                rounded_text(judged.scale.actual, 9), " times the exact one");
-  }
-}
-
-void write_worst(const Check& c, TextWriter& text) {
-  const WorstRatio& tree = c.judged.tree;
-  if (tree.ratio == 0) return;
-  text.folded("worst element: ", rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of",
-              " what rounding in ", name(c.arithmetic), " explains, at ",
-              to_string(index_of(c, tree)), ": ", value_text(Number{tree.actual}, c.actual.dtype),
-              ", exact ", rounded_text(tree.exact, 9));
-  if (tree.ratio > 1 && c.judged.loop.ratio > 1 && std::isfinite(c.judged.loop.ratio)) {
-    text.folded("a loop on this row is off by ", rounded_text(1 / c.judged.loop.ratio, 2),
-                " of that");
-  }
 }
 
 // Options of lnorm that give the same, in one line.
@@ -116,6 +80,53 @@ std::string verdict_sentence(const Check& check) {
   return "";
 }
 
+std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
+  const JudgedRows& judged = c.judged;
+  const bool is_judged = c.verdict != Verdict::not_judged;
+  const std::string rows = counted(judged.rows, "row");
+  const auto share = [&](std::int64_t count) {
+    return concat(count, " / ", judged.elements, " (", percentage_text(count, judged.elements),
+                  ")");
+  };
+  std::vector<std::pair<std::string, std::string>> found;
+  if (is_judged) {
+    const std::int64_t left_out = c.left_out();
+    found.emplace_back(
+        "correctly rounded",
+        concat(share(judged.correctly_rounded),
+               left_out == 0 ? "" : concat(", ", left_out, " left out by the mask")));
+    if (judged.beyond > 0) {
+      found.emplace_back("beyond rounding",
+                         concat(share(judged.beyond), ", in ", c.rows.count, " of ", rows));
+    }
+    if (judged.non_finite > 0) {
+      found.emplace_back("not finite where a number is expected",
+                         std::to_string(judged.non_finite));
+    }
+    if (judged.scaled_rows > 0 && judged.beyond == 0) {
+      found.emplace_back("scale off by more than rounding explains",
+                         concat(judged.scaled_rows, " of ", rows, ", most of all row ",
+                                judged.scale.row + (c.slice ? c.slice->first : 0), ": ",
+                                rounded_text(judged.scale.actual, 9), " times the exact one"));
+    }
+  }
+  const WorstRatio& tree = judged.tree;
+  if (is_judged && tree.ratio > 0) {
+    found.emplace_back(
+        "worst element",
+        concat(rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of", " what rounding in ",
+               name(c.arithmetic), " explains, at ", to_string(index_of(c, tree)), ": ",
+               value_text(Number{tree.actual}, c.actual.dtype), ", exact ",
+               rounded_text(tree.exact, 9)));
+  }
+  if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
+    found.emplace_back("", concat("a loop on this row is off by ",
+                                  rounded_text(1 / judged.loop.ratio, 2), " of that"));
+  }
+  if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
+  return found;
+}
+
 std::string cause_of(const Check& check) {
   const Diagnosis& diagnosis = check.diagnosis;
   return check.verdict == Verdict::differs && diagnosis.explains_all()
@@ -159,13 +170,10 @@ void write_text(const Check& check, const Style& style, ByteSink& bytes) {
               check.agrees() ? style.good(verdict) : style.bad(verdict), " (",
               name(check.actual.dtype), ", shape ", to_string(file_shape(check.actual)),
               check.slice ? ", " + rows_text(*check.slice) : "", ')');
-  const bool is_judged = check.verdict != Verdict::not_judged;
-  if (is_judged) {
-    write_counts(check, text);
-    write_worst(check, text);
+  for (const auto& [label, words] : figure_words(check)) {
+    text.folded(label, label.empty() ? "" : ": ", words);
   }
-  if (check.judged.unjudged_rows > 0) text.folded(unjudged_text(check));
-  if (!is_judged) return;
+  if (check.verdict == Verdict::not_judged) return;
   if (check.comparison) text.folded(criteria_line(check, style));
   for (const std::string& line : explanation_lines(check)) text.folded(line);
   for (const std::string& line : check.where) text.folded("where: ", line);
@@ -188,7 +196,7 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
                 ratio == 0 ? ""
                            : concat(", worst element ", rounded_text(ratio, 3),
                                     ratio > 1 ? " times" : " of", " the bound"));
-    if (c.judged.unjudged_rows > 0) text.raw(style.folded(unjudged_text(c), 2));
+    if (c.judged.unjudged_rows > 0) text.raw(style.folded("not judged: " + unjudged_text(c), 2));
     if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
     for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
     for (const std::string& line : c.where) text.raw(style.folded(concat("where: ", line), 2));

@@ -1,266 +1,276 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/csv.hpp"
-#include "lnorm/report/error_figures.hpp"
-#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/junit.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
 
-Json rows_json(const MismatchedRows& rows) {
-  return {{"axes", rows.axes},
-          {"rows", rows.rows},
-          {"mismatched", rows.mismatched},
-          {"first", rows.mismatched == 0 ? Json() : Json(rows.first)}};
-}
-
 // A whole number without a point, as counts are.
-Json whole_json(const std::optional<double>& bound) {
-  if (!bound) return nullptr;
+Value whole(const std::optional<double>& bound) {
+  if (!bound) return {};
   if (*bound == std::floor(*bound) && *bound < 0x1p53) return static_cast<std::int64_t>(*bound);
-  return json_value(*bound);
+  return *bound;
 }
 
-Json bound_json(const Criteria& criteria, const CriterionRow& row) {
-  if (row.criterion == Criterion::max_ulp) return whole_json(criteria.max_ulp);
-  if (!row.counts()) return json_value(criteria.*row.bound);
+Value bound_value(const Criteria& criteria, const CriterionRow& row) {
+  if (row.criterion == Criterion::max_ulp) return whole(criteria.max_ulp);
+  if (!row.counts()) return criteria.*row.bound;
   const std::optional<MismatchLimit>& limit = criteria.max_mismatched;
   if (limit && limit->is_percentage) return bound_text(criteria, row);
-  return limit ? whole_json(limit->value) : Json();
+  return limit ? whole(limit->value) : Value();
 }
 
-Json criteria_json(const Criteria& criteria) {
-  const auto& tolerance = criteria.tolerance;
-  Json result{{"rtol", tolerance ? Json(tolerance->rtol) : Json()},
-              {"atol", tolerance ? Json(tolerance->atol) : Json()}};
-  for (const CriterionRow& row : criterion_rows()) {
-    if (row.criterion <= Criterion::tolerance) continue;
-    result[std::string(row.name)] = bound_json(criteria, row);
-    if (row.criterion == Criterion::max_ulp) result["equal_nan"] = criteria.equal_nan;
-  }
-  return result;
-}
-
-Json failures_json(const std::vector<Failure>& failures) {
-  Json result = Json::array();
-  for (const auto& [criterion, found] : failures) {
+std::vector<Record> failures_of(const Comparison& c) {
+  std::vector<Record> records;
+  for (const auto& [criterion, found] : c.failures()) {
     const CriterionRow& row = row_of(criterion);
-    result.push_back(
-        {{"criterion", row.name}, {"found", row.counts() ? whole_json(found) : json_value(found)}});
+    records.push_back(
+        {{"criterion", row.name}, {"found", row.counts() ? whole(found) : Value(found)}});
   }
-  return result;
+  return records;
 }
 
-Json errors_json(const Comparison& comparison) {
-  const ErrorStats& errors = comparison.errors;
-  const bool same_dtype = comparison.actual.dtype == comparison.expected.dtype;
-  Json result{{"pairs", errors.pairs()},
-              {"equal_bits", same_dtype ? Json(errors.equal_bits()) : Json()},
-              {"equal_numbers", errors.equal_numbers()},
-              {"correctly_rounded", json_value(comparison.correctly_rounded())}};
-  for (const ErrorFigure& figure : kErrorFigures) {
-    result[std::string(figure.key)] = json_value((errors.*figure.of)());
-  }
-  return result;
-}
-
-Json ulp_json(const Comparison& comparison) {
-  Json distribution = Json::array();
+std::vector<Record> distribution_of(const UlpCounts& counts) {
+  std::vector<Record> records;
   std::int64_t within = 0;
-  for (std::size_t i = 0; i < comparison.ulp_counts.size(); ++i) {
-    within += comparison.ulp_counts.count(i);
-    distribution.push_back({{"at_most", whole_json(UlpCounts::bound(i))}, {"elements", within}});
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    within += counts.count(i);
+    records.push_back({{"at_most", whole(UlpCounts::bound(i))}, {"elements", within}});
   }
-  return {{"dtype", name(comparison.ulp_dtype())}, {"distribution", std::move(distribution)}};
+  return records;
 }
 
-Json pair_json(const Comparison& comparison, const ElementPair& pair) {
-  return {{"index", comparison.index(pair)},
-          {"actual", json_value(pair.actual, comparison.actual.dtype)},
-          {"expected", json_value(pair.expected, comparison.expected.dtype)}};
+Record pair_record(const Comparison& c, const ElementPair& pair) {
+  return {{"index", c.index(pair), "at"},
+          {"actual", Element{pair.actual, c.actual.dtype}, "actual"},
+          {"expected", Element{pair.expected, c.expected.dtype}, "expected"}};
 }
 
-Json worst_json(const Comparison& comparison) {
-  Json elements = Json::array();
-  for (const WorstElement& element : comparison.worst.elements()) {
-    Json json = pair_json(comparison, element.pair);
-    if (comparison.rows) json["row"] = comparison.row_index(element.pair);
-    const auto& distances = element.distances;
-    json["ulp"] = distances ? json_value(distances->ulps) : Json();
-    json["absolute"] = distances ? json_value(distances->absolute) : Json();
-    json["relative"] = distances ? json_value(distances->relative) : Json();
-    json["row_ulp"] = distances ? json_value(distances->row_ulps) : Json();
-    json["row_max"] = element.row_max != kNoneFinite ? json_value(element.row_max) : Json();
-    elements.push_back(std::move(json));
+std::vector<Record> worst_of(const Comparison& c) {
+  std::vector<Record> records;
+  for (const auto& [pair, distances, row_max] : c.worst.elements()) {
+    Record& record = records.emplace_back(pair_record(c, pair));
+    if (c.rows) record.push_back({"row", c.row_index(pair), "row"});
+    const auto distance = [found = &distances](auto Distances::*of) {
+      return *found ? Value((**found).*of) : Value();
+    };
+    record.insert(record.end(),
+                  {{"ulp", distance(&Distances::ulps), "ulp"},
+                   {"absolute", distance(&Distances::absolute), "absolute"},
+                   {"relative", distance(&Distances::relative), "relative"},
+                   {"row_ulp", distance(&Distances::row_ulps), "row-ulp"},
+                   {"row_max", row_max != kNoneFinite ? Value(row_max) : Value(), "row max"}});
   }
-  return {{"by", name(comparison.worst.by())},
-          {"row_max_axes", comparison.row_max_axes},
-          {"elements", std::move(elements)}};
+  return records;
 }
 
 template <class T>
-Json greatest_json(const Comparison& comparison, const std::optional<Greatest<T>>& greatest) {
-  if (!greatest) return nullptr;
-  Json result{{"value", json_value(greatest->value)}};
-  result.update(pair_json(comparison, greatest->at));
+Value greatest_of(const Comparison& c, const std::optional<Greatest<T>>& greatest) {
+  if (!greatest) return {};
+  Record record = pair_record(c, greatest->at);
+  record.insert(record.begin(), {"value", greatest->value});
+  return record;
+}
+
+// In CSV a line has a name, and what came out.
+Record line_of(std::string_view name, std::string_view result, const Comparison& c = Comparison()) {
+  Record line = record_of(c);
+  line.insert(line.begin(), {{"", name, "", "name"}, {"", result, "", "result"}});
+  return line;
+}
+Record line_of(std::string_view name, const Comparison& c) {
+  return line_of(name, c.equal() ? "agree" : "differ", c);
+}
+
+JunitCase case_of(const std::string& name, const Comparison& c) {
+  JunitCase result{name};
+  if (c.equal()) return result;
+  if (!c.same_shape) {
+    result.failure =
+        concat("shape ", to_string(c.actual.shape), ", expected ", to_string(c.expected.shape));
+    return result;
+  }
+  result.failure = concat("criteria fail: ", failures_text(c.criteria, c.failures()));
+  result.lines.push_back(concat("mismatched: ", c.mismatched, " / ", c.compared()));
+  if (c.absolute) {
+    result.lines.push_back(
+        concat("greatest absolute difference: ", rounded_text(c.absolute->value, 9)));
+  }
   return result;
 }
 
-Json pair_of_set_json(const PairComparison& pair) {
-  Json result{{"name", pair.name}};
-  result.update(pair.comparison ? comparison_object(*pair.comparison)
-                                : Json{{"error", pair.error}});
-  return result;
-}
-
-Json summary_json(const SetComparison& set) {
-  const auto name_of = [&](const std::optional<std::size_t>& pair) {
-    return pair ? Json(set.pairs[*pair].name) : Json();
-  };
-  return {{"tensors", set.pairs.size()},
-          {"agree", set.agreeing()},
-          {"differ", set.differing()},
-          {"errors", set.unreadable()},
-          {"first", name_of(set.first())},
-          {"worst", name_of(set.worst())},
-          {"by", name(set.by)}};
-}
-
-// CSV.
-
-std::string failed_criteria(const Comparison& c) {
-  return joined(c.failures(), " ", [](const Failure& found) { return name(found.criterion); });
-}
-
-std::vector<CsvField> csv_fields(std::string_view name, std::string_view result,
-                                 const Comparison& c) {
-  const auto& ulps = c.ulps;
-  std::vector<CsvField> fields{{"name", csv_text(name)},
-                               {"result", std::string(result)},
-                               {"actual_dtype", std::string(lnorm::name(c.actual.dtype))},
-                               {"expected_dtype", std::string(lnorm::name(c.expected.dtype))},
-                               {"actual_shape", csv_text(file_shape(c.actual))},
-                               {"expected_shape", csv_text(file_shape(c.expected))},
-                               {"elements", csv_text(c.compared())},
-                               {"mismatched", csv_text(c.mismatched)},
-                               {"greatest_absolute_difference", csv_text(c.greatest(WorstBy::abs))},
-                               {"greatest_relative_difference", csv_text(c.greatest(WorstBy::rel))},
-                               {"greatest_ulp_distance", ulps ? exact_text(ulps->value) : ""},
-                               {"non_finite_one_side", csv_text(c.non_finite_one_side)},
-                               {"non_finite_differing", csv_text(c.non_finite_differing)},
-                               {"failed", failed_criteria(c)},
-                               {"pairs", csv_text(c.errors.pairs())},
-                               {"equal_numbers", csv_text(c.errors.equal_numbers())}};
-  const auto add_errors = [&](bool late) {
-    for (const ErrorFigure& figure : kErrorFigures) {
-      if (figure.came_late != late) continue;
-      fields.push_back({std::string(figure.column), csv_text((c.errors.*figure.of)())});
-    }
-  };
-  add_errors(false);
-  fields.push_back({"correctly_rounded", csv_text(c.correctly_rounded())});
-  add_errors(true);
-  fields.push_back({"greatest_row_ulp_distance", csv_text(c.greatest(WorstBy::row_ulp))});
-  return fields;
-}
-
-constexpr std::size_t kOfNames = 2;   // fields that are there if nothing was compared
-constexpr std::size_t kOfShapes = 6;  // fields that are there if no elements were compared
-constexpr std::size_t kAll = SIZE_MAX;
-
-// known: how many fields are there.
-std::string line_of(std::string_view name, std::string_view result,
-                    const Comparison& c = Comparison(), std::size_t known = kOfNames) {
-  std::vector<CsvField> fields = csv_fields(name, result, c);
-  for (std::size_t i = known; i < fields.size(); ++i) fields[i].cell.clear();
-  return csv_line(fields, &CsvField::cell);
-}
-std::string line_of(std::string_view name, const Comparison& c) {
-  return line_of(name, c.equal() ? "agree" : "differ", c, c.same_shape ? kAll : kOfShapes);
-}
-
-std::string csv_names() { return csv_line(csv_fields("", "", Comparison()), &CsvField::name); }
+constexpr std::size_t kOfNames = 2;  // figures that are there if nothing was compared
 
 }  // namespace
 
-Json comparison_object(const Comparison& comparison) {
-  const std::optional<Fit>& fit = comparison.fit;
-  const auto counted = [&](const Json& value) { return comparison.same_shape ? value : Json(); };
-  Json mismatches = Json::array();
-  for (const ElementPair& pair : comparison.first_mismatches) {
-    mismatches.push_back(pair_json(comparison, pair));
+Record record_of(const Criteria& criteria) {
+  const auto& tolerance = criteria.tolerance;
+  Record record{{"rtol", tolerance ? Value(tolerance->rtol) : Value()},
+                {"atol", tolerance ? Value(tolerance->atol) : Value()}};
+  for (const CriterionRow& row : criterion_rows()) {
+    if (row.criterion <= Criterion::tolerance) continue;
+    record.push_back({row.name, bound_value(criteria, row)});
+    if (row.criterion == Criterion::max_ulp) record.push_back({"equal_nan", criteria.equal_nan});
   }
-  Json report{{"actual", json_value(comparison.actual)},
-              {"expected", json_value(comparison.expected)},
-              {"equal", comparison.equal()},
-              {"elements", counted(comparison.compared())},
-              {"mismatched", counted(comparison.mismatched)},
-              {"tolerance", criteria_json(comparison.criteria)},
-              {"failed", failures_json(comparison.failures())},
-              {"greatest_absolute_difference", greatest_json(comparison, comparison.absolute)},
-              {"greatest_relative_difference", greatest_json(comparison, comparison.relative)},
-              {"greatest_ulp_distance", greatest_json(comparison, comparison.ulps)},
-              {"greatest_row_ulp_distance", greatest_json(comparison, comparison.row_ulps)},
-              {"non_finite_one_side", counted(comparison.non_finite_one_side)},
-              {"rounded_to_infinity", counted(comparison.rounded_to_infinity)},
-              {"non_finite_differing", counted(comparison.non_finite_differing)},
-              {"errors", counted(errors_json(comparison))},
-              {"ulp", counted(ulp_json(comparison))},
-              {"mismatches", mismatches},
-              {"where", comparison.where.empty() ? Json::array() : Json::array({comparison.where})},
-              {"affected_rows", counted(json_value(comparison.affected_rows))},
-              {"affected_columns", counted(json_value(comparison.affected_columns))},
-              {"fit", fit ? Json{{"scale", fit->scale}, {"offset", fit->offset}} : Json()},
-              {"worst", counted(worst_json(comparison))}};
-  if (comparison.slice) report["slice"] = json_value(*comparison.slice);
-  if (comparison.rows) report["rows"] = rows_json(*comparison.rows);
-  return report;
+  return record;
+}
+
+Record record_of(const Comparison& c) {
+  const ErrorStats& errors = c.errors;
+  // Of elements nothing is known where the shapes differ.
+  const auto counted = [&](Value value) { return c.same_shape ? std::move(value) : Value(); };
+  std::vector<Record> mismatches;
+  for (const ElementPair& pair : c.first_mismatches) mismatches.push_back(pair_record(c, pair));
+  const bool same_dtype = c.actual.dtype == c.expected.dtype;
+  const std::optional<MismatchedRows>& rows = c.rows;
+  return {
+      {"actual.name", c.actual.name, "", kNoColumn},
+      {"expected.name", c.expected.name, "", kNoColumn},
+      {"actual.dtype", c.actual.dtype},
+      {"expected.dtype", c.expected.dtype},
+      {"actual.shape", file_shape(c.actual)},
+      {"expected.shape", file_shape(c.expected)},
+      {"equal", c.equal(), "", kNoColumn},
+      {"elements", counted(c.compared())},
+      {"left_out", counted(c.left_out), "left out by the mask", "", 6},
+      {"mismatched", counted(c.mismatched)},
+      {"tolerance", record_of(c.criteria), "", kNoColumn},
+      {"failed", failures_of(c), "", "", 1},
+      {"greatest_absolute_difference", greatest_of(c, c.absolute), "greatest absolute difference"},
+      {"greatest_relative_difference", greatest_of(c, c.relative), "greatest relative difference"},
+      {"greatest_ulp_distance", greatest_of(c, c.ulps), "greatest distance in ulp"},
+      {"greatest_row_ulp_distance", greatest_of(c, c.row_ulps),
+       "greatest distance in ulp of the row's greatest |expected|", "", 5},
+      {"non_finite_one_side", counted(c.non_finite_one_side), "NaN or infinity on one side only"},
+      {"rounded_to_infinity", counted(c.rounded_to_infinity), "of them as expected is rounded", "",
+       6},
+      {"non_finite_differing", counted(c.non_finite_differing),
+       "NaN or infinity on both sides, not equal"},
+      {"errors.pairs", counted(errors.pairs()), "", "pairs", 2},
+      {"errors.equal_bits", counted(same_dtype ? Value(errors.equal_bits()) : Value()),
+       "equal bits", "equal_bits", 6},
+      {"errors.equal_numbers", counted(errors.equal_numbers()), "equal numbers", "equal_numbers",
+       2},
+      {"errors.correctly_rounded", counted(c.correctly_rounded()), "correctly rounded",
+       "correctly_rounded", 3},
+      {"errors.mean", counted(errors.mean()), "mean error", "mean_error", 2},
+      {"errors.mean_absolute", counted(errors.mean_absolute()), "mean absolute error",
+       "mean_absolute_error", 2},
+      {"errors.mean_toward_zero", counted(errors.mean_toward_zero()), "mean error toward zero",
+       "mean_error_toward_zero", 4},
+      {"errors.mean_away_from_zero", counted(errors.mean_away_from_zero()),
+       "mean error away from zero", "mean_error_away_from_zero", 4},
+      {"errors.root_mean_square", counted(errors.root_mean_square()), "root mean square error",
+       "root_mean_square_error", 2},
+      {"errors.cosine", counted(errors.cosine()), "cosine similarity", "cosine", 2},
+      {"errors.sqnr_db", counted(errors.sqnr()), "SQNR in dB", "sqnr_db", 2},
+      {"ulp.dtype", counted(c.ulp_dtype()), "", "", 6},
+      {"ulp.distribution", counted(distribution_of(c.ulp_counts)), "", kNoColumn},
+      {"mismatches", std::move(mismatches), "", kNoColumn},
+      {"where", c.where.empty() ? std::vector<std::string>() : std::vector{c.where}, "", "", 6},
+      {"affected_rows", counted(c.affected_rows), "", "", 6},
+      {"affected_columns", counted(c.affected_columns), "", "", 6},
+      {"fit.scale", c.fit ? Value(c.fit->scale) : Value(), "", "", 6},
+      {"fit.offset", c.fit ? Value(c.fit->offset) : Value(), "", "", 6},
+      {"worst.by", counted(c.worst.by()), "", kNoColumn},
+      {"worst.row_max_axes", counted(c.row_max_axes), "", kNoColumn},
+      {"worst.elements", counted(worst_of(c)), "", kNoColumn},
+      {"slice", if_any(c.slice), "", kNoColumn},
+      {"rows.axes", rows ? Value(rows->axes) : Absent(), "", kNoColumn},
+      {"rows.rows", rows ? Value(rows->rows) : Absent(), "", "rows", 6},
+      {"rows.mismatched", rows ? Value(rows->mismatched) : Absent(), "", "", 6},
+      {"rows.first",
+       !rows                  ? Absent()
+       : rows->mismatched > 0 ? Value(rows->first)
+                              : Value(),
+       "", kNoColumn},
+  };
 }
 
 void write_json(const Comparison& comparison, ByteSink& bytes) {
-  Json report{{"schema", 1}, {"command", "compare"}};
-  report.update(comparison_object(comparison));
-  bytes.write(json_text(report) + '\n');
+  write_json("compare", record_of(comparison), bytes);
 }
 
 void write_json(const SetComparison& set, ByteSink& bytes) {
-  JsonList list({{"schema", 1},
-                 {"command", "compare"},
-                 {"actual", {{"name", set.actual}}},
-                 {"expected", {{"name", set.expected}}},
-                 {"equal", set.equal()}},
-                "tensors", bytes);
-  for (const PairComparison& pair : set.pairs) list.add(pair_of_set_json(pair));
+  JsonList list(
+      "compare",
+      {{"actual.name", set.actual}, {"expected.name", set.expected}, {"equal", set.equal()}},
+      "tensors", bytes);
+  for (const PairComparison& pair : set.pairs) {
+    Record line = pair.comparison ? record_of(*pair.comparison) : Record{{"error", pair.error}};
+    line.insert(line.begin(), {"name", pair.name});
+    list.add(line);
+  }
+  const auto name_of = [&](const std::optional<std::size_t>& pair) {
+    return pair ? Value(set.pairs[*pair].name) : Value();
+  };
   list.finish({{"actual_only", set.actual_only},
                {"expected_only", set.expected_only},
                {"common", set.common},
-               {"summary", summary_json(set)}});
+               {"summary.tensors", set.pairs.size()},
+               {"summary.agree", set.agreeing()},
+               {"summary.differ", set.differing()},
+               {"summary.errors", set.unreadable()},
+               {"summary.first", name_of(set.first())},
+               {"summary.worst", name_of(set.worst())},
+               {"summary.by", set.by}});
 }
 
 void write_csv(const Comparison& comparison, ByteSink& bytes) {
-  bytes.write(csv_names() + line_of(comparison.actual.name, comparison));
+  const Record line = line_of(comparison.actual.name, comparison);
+  bytes.write(csv_names(line) + csv_line(line));
 }
 
 void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes) {
-  bytes.write("row,elements,mismatched,max_abs\n");
-  for (const RowErrors& row : rows) {
-    bytes.write(concat(row.row, ',', row.elements, ',', row.mismatched, ',',
-                       row.max_abs == kNoneFinite ? "" : value_text(row.max_abs), '\n'));
-  }
+  const auto record = [](const RowErrors& row) -> Record {
+    return {{"row", row.row},
+            {"elements", row.elements},
+            {"mismatched", row.mismatched},
+            {"max_abs", row.max_abs == kNoneFinite ? Value() : row.max_abs}};
+  };
+  bytes.write(csv_names(record({})));
+  for (const RowErrors& row : rows) bytes.write(csv_line(record(row)));
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {
-  bytes.write(csv_names());
+  bytes.write(csv_names(line_of("", "")));
+  const auto write_name = [&](std::string_view name, std::string_view result) {
+    bytes.write(csv_line(line_of(name, result), kOfNames));
+  };
   for (const PairComparison& pair : set.pairs) {
-    bytes.write(pair.comparison ? line_of(pair.name, *pair.comparison)
-                                : line_of(pair.name, "error"));
+    pair.comparison ? bytes.write(csv_line(line_of(pair.name, *pair.comparison)))
+                    : write_name(pair.name, "error");
   }
-  for (const std::string& name : set.actual_only) bytes.write(line_of(name, "actual_only"));
-  for (const std::string& name : set.expected_only) bytes.write(line_of(name, "expected_only"));
+  for (const std::string& name : set.actual_only) write_name(name, "actual_only");
+  for (const std::string& name : set.expected_only) write_name(name, "expected_only");
+}
+
+void write_junit(const Comparison& comparison, ByteSink& bytes) {
+  write_junit("compare", "differs", {case_of(comparison.actual.name, comparison)}, bytes);
+}
+
+void write_junit(const SetComparison& set, ByteSink& bytes) {
+  std::vector<JunitCase> cases;
+  for (const PairComparison& pair : set.pairs) {
+    cases.push_back(pair.comparison ? case_of(pair.name, *pair.comparison)
+                                    : JunitCase{.name = pair.name, .skipped = pair.error});
+  }
+  const auto add = [&](const std::vector<std::string>& names, const std::string& set_name) {
+    for (const std::string& name : names) {
+      JunitCase& one = cases.emplace_back(JunitCase{name});
+      (set.common ? one.skipped : one.failure) = concat("only in ", set_name);
+    }
+  };
+  add(set.actual_only, set.actual);
+  add(set.expected_only, set.expected);
+  write_junit("compare", "differs", cases, bytes);
 }
 
 }  // namespace lnorm

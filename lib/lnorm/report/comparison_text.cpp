@@ -4,7 +4,6 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
@@ -37,8 +36,9 @@ class ComparisonText {
     if (c_.fit) text_.folded(fit_text(*c_.fit), ", to 4 ulp of the greatest of each row");
     text_.folded("greatest absolute difference: ", difference(c_.absolute));
     text_.folded("greatest relative difference: ", difference(c_.relative));
-    text_.folded("greatest distance in ulp", ulp_name(), ": ", ulps());
-    text_.folded("greatest distance in ulp of the row's greatest |expected|: ", row_ulps());
+    text_.folded("greatest distance in ulp", ulp_name(), ": ", greatest_text(c_.ulps));
+    text_.folded("greatest distance in ulp of the row's greatest |expected|: ",
+                 greatest_text(c_.row_ulps));
     write_errors();
     text_.folded("NaN or infinity on one side only: ", c_.non_finite_one_side,
                  c_.rounded_to_infinity == 0
@@ -68,28 +68,25 @@ class ComparisonText {
     return text_of(pair.expected, c_.expected.dtype);
   }
 
-  std::string difference(const std::optional<Greatest<double>>& greatest) const {
+  std::string text_of(double distance) const { return rounded_text(distance, 3); }
+  std::string text_of(Ulps distance) const { return ulps_text(distance, c_.expected.dtype); }
+
+  template <class T>
+  std::string greatest_text(const std::optional<Greatest<T>>& greatest) const {
     if (!greatest) return "none";
-    if (greatest->value == 0) return "0";
-    return concat(rounded_text(greatest->value, 3), " at ", place(greatest->at), ": ",
-                  actual(greatest->at), ", expected ", expected(greatest->at));
+    const std::string text = text_of(greatest->value);
+    return text == "0" ? text : concat(text, " at ", place(greatest->at));
+  }
+
+  std::string difference(const std::optional<Greatest<double>>& greatest) const {
+    const std::string text = greatest_text(greatest);
+    if (!greatest || greatest->value == 0) return text;
+    return concat(text, ": ", actual(greatest->at), ", expected ", expected(greatest->at));
   }
 
   // Steps are those of the expected dtype; of another one it is said.
   std::string ulp_name() const {
     return c_.ulp_dtype() == c_.expected.dtype ? "" : concat(" of ", name(c_.ulp_dtype()));
-  }
-
-  std::string ulps() const {
-    if (!c_.ulps) return "none";
-    if (c_.ulps->value == Ulps{0, c_.ulps->value.is_real}) return "0";
-    return concat(ulps_text(c_.ulps->value, c_.expected.dtype), " at ", place(c_.ulps->at));
-  }
-
-  std::string row_ulps() const {
-    if (!c_.row_ulps) return "none";
-    if (c_.row_ulps->value == 0) return "0";
-    return concat(rounded_text(c_.row_ulps->value, 3), " at ", place(c_.row_ulps->at));
   }
 
   void write_where() {
@@ -111,16 +108,16 @@ class ComparisonText {
                  : same_dtype ? "equal bits: "
                               : "equal numbers: ",
                  right, " / ", errors.pairs(), " (", percentage_text(right, errors.pairs()), ")");
-    for (int line = 0; line < kErrorLines; ++line) {
-      std::string text;
-      for (const ErrorFigure& figure : kErrorFigures) {
-        if (figure.line != line) continue;
-        const auto found = (errors.*figure.of)();
-        text +=
-            concat(figure.label, found ? rounded_text(*found, figure.digits) : "none", figure.unit);
-      }
-      text_.folded(text);
-    }
+    const auto number = [](const std::optional<double>& figure, int digits = 3) {
+      return figure ? rounded_text(*figure, digits) : "none";
+    };
+    text_.folded("mean error: ", number(errors.mean()),
+                 ", absolute: ", number(errors.mean_absolute()),
+                 ", root mean square: ", number(errors.root_mean_square()));
+    text_.folded("mean error toward zero: ", number(errors.mean_toward_zero()),
+                 ", away from zero: ", number(errors.mean_away_from_zero()));
+    text_.folded("cosine: ", number(errors.cosine(), 12), ", SQNR: ", number(errors.sqnr(), 4),
+                 " dB");
   }
 
   void write_rows(const MismatchedRows& rows) {

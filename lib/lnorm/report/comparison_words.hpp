@@ -5,10 +5,15 @@
 #include <vector>
 
 #include "lnorm/measure/comparison.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/style.hpp"
 
 // What reports of comparisons say in the same words.
 namespace lnorm {
+
+// All that is found out of two tensors; what they must be like to agree.
+Record record_of(const Comparison& comparison);
+Record record_of(const Criteria& criteria);
 
 // The dtype of both, or both dtypes.
 std::string dtypes_text(const Comparison& comparison, std::string_view between);

@@ -5,6 +5,7 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
@@ -260,29 +261,8 @@ class ExplanationText {
                number(softmax.variance), " in softmax."));
   }
 
-  // Calls add(the name of a column, cell) for every column.
-  template <class Add>
-  void for_each_cell(const ExplainedElement& element, Add add) const {
-    const auto add_number = [&](std::string_view name, double value) {
-      add(name, significant_text(value, digits_));
-    };
-    has_fractions() ? add_number("x", element.x.high) : add("x", x_text(element));
-    if (norm_.has_mean) add_number("x - mean", element.deviation);
-    add_number(deviation_squared_, element.square);
-    add_number("xhat", element.xhat);
-    if (e_.weight) {
-      add_number(e_.options.zero_centered_weight ? "1 + weight" : "weight", element.weight.high);
-    }
-    if (e_.bias) add_number("bias", element.bias.high);
-    add_number("y", element.y);
-    add_number("softmax", element.softmax);
-  }
-
   void write_table() {
     std::vector<TableColumn> columns;
-    for_each_cell(first(), [&](std::string_view name, const std::string&) {
-      columns.push_back({"", name});
-    });
     std::vector<TableLine> lines;
     std::int64_t next = 0;
     for (const ExplainedElement& element : row_.elements) {
@@ -290,8 +270,12 @@ class ExplanationText {
       next = element.number + 1;
       TableLine& line = lines.emplace_back(TableLine{index(element.number), {}});
       line.is_bad = !std::isfinite(element.x.high);
-      for_each_cell(element,
-                    [&](std::string_view, const std::string& cell) { line.cells.push_back(cell); });
+      columns.clear();
+      for (const auto& [key, value, words, column, came] : record_of(e_, element)) {
+        if (words.empty() || std::holds_alternative<Absent>(value)) continue;
+        columns.push_back({"", key == "square" ? deviation_squared_ : words});
+        line.cells.push_back(cell_text(value, digits_));
+      }
     }
     text_.line();
     Table({"", "element"}, columns, each_of(lines)).write(text_, style_.width);

@@ -7,9 +7,8 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
@@ -61,14 +60,13 @@ void write_feature_table(const FeatureStats& stats, const FeatureSummary& summar
   Table({"", "feature"}, columns, each_of(lines)).write(text, text.style().width);
 }
 
-Json feature_json(const FeatureStats& stats, std::int64_t number) {
-  const Feature feature = stats.feature(number);
-  Json result{{"index", stats.index(number)}};
+Record record_of(const Feature& feature, std::int64_t number, const Shape& index) {
+  Record record{{"", number, "", "feature"}, {"index", index, "", kNoColumn}};
   for (const FeatureFigure& figure : kFeatureFigures) {
-    result[std::string(figure.key)] = json_value(feature.*figure.of);
+    record.push_back({figure.key, feature.*figure.of});
   }
-  result["non_finite"] = feature.non_finite;
-  return result;
+  record.push_back({"non_finite", feature.non_finite});
+  return record;
 }
 
 }  // namespace
@@ -119,40 +117,33 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
 
 void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
   const FeatureSummary summary(stats);
-  Json report{{"schema", 1},
-              {"command", "stats"},
-              {"input", json_value(stats.x)},
-              {"axes", file_axes(stats.x, stats.axes)},
-              {"ddof", stats.ddof},
-              {"rows", stats.rows}};
-  if (stats.slice) report["slice"] = json_value(*stats.slice);
-  report["summary"] = {{"features", stats.count()},
+  Record over_features{{"features", stats.count()},
                        {"dead", summary.dead},
+                       {"first_dead", summary.first_dead},
                        {"non_finite_elements", summary.non_finite},
-                       {"absmax_ratio", summary.largest ? json_value(summary.ratio()) : Json()}};
+                       {"absmax_ratio", summary.largest ? Value(summary.ratio()) : Value()},
+                       {"largest", summary.largest}};
   for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
-    report["summary"][std::string(kFeatureFigures[f].key)] = json_value(summary.figures[f]);
+    over_features.push_back({kFeatureFigures[f].key, summary.figures[f]});
   }
-  report["first_non_finite_index"] = index_json(stats.first_non_finite_index());
-  Json features = Json::array();
+  const Record report{{"input", stats.x},
+                      {"axes", file_axes(stats.x, stats.axes)},
+                      {"ddof", stats.ddof},
+                      {"rows", stats.rows},
+                      {"slice", if_any(stats.slice)},
+                      {"summary", over_features},
+                      {"first_non_finite_index", stats.first_non_finite_index()}};
+  JsonList list("stats", report, "features", bytes, options.top);
   for (const std::int64_t number : reported(stats, options, 0)) {
-    features.push_back(feature_json(stats, number));
+    list.add(record_of(stats.feature(number), number, stats.index(number)));
   }
-  Json& list = options.top ? report["top"] : report;
-  if (options.top) list["by"] = name(options.top->by);
-  list["features"] = std::move(features);
-  bytes.write(json_text(report) + '\n');
+  list.finish();
 }
 
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
-  bytes.write("feature,mean,variance,absmax,zeros,non_finite\n");
-  for (const std::int64_t number : reported(stats, options, 0)) {
-    const Feature feature = stats.feature(number);
-    std::string line = std::to_string(number);
-    for (const FeatureFigure& figure : kFeatureFigures)
-      line += ',' + value_text(feature.*figure.of);
-    bytes.write(concat(line, ',', feature.non_finite, '\n'));
-  }
+  bytes.write(csv_names(record_of(Feature(), 0, {})));
+  for (const std::int64_t number : reported(stats, options, 0))
+    bytes.write(csv_line(record_of(stats.feature(number), number, stats.index(number))));
 }
 
 }  // namespace lnorm

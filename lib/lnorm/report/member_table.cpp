@@ -5,9 +5,8 @@
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
@@ -32,11 +31,11 @@ struct ByteTotal {
   std::int64_t count() const { return static_cast<std::int64_t>(bytes); }
 };
 
-std::vector<CsvField> csv_fields(const Member& member) {
-  return {{"name", csv_text(member.name)},
-          {"dtype", csv_text(member.dtype)},
-          {"shape", csv_text(member.shape)},
-          {"bytes", csv_text(member.bytes)}};
+Record record_of(const Member& member) {
+  return {{"name", member.name},
+          {"dtype", member.dtype},
+          {"shape", member.shape},
+          {"bytes", member.bytes}};
 }
 
 }  // namespace
@@ -68,25 +67,19 @@ void write_text(std::span<const Member> members, ByteSink& bytes) {
 }
 
 void write_json(std::span<const Member> members, ByteSink& bytes) {
-  JsonList list({{"schema", 1}, {"command", "show"}}, "tensors", bytes);
+  JsonList list("show", {}, "tensors", bytes);
   ByteTotal total;
   for (const Member& member : members) {
     total.add(member);
-    list.add({{"name", member.name},
-              {"dtype", member.dtype},
-              {"shape", member.shape ? Json(*member.shape) : Json()},
-              {"bytes", member.bytes ? Json(*member.bytes) : Json()}});
+    list.add(record_of(member));
   }
-  list.finish({{"summary",
-                {{"tensors", members.size()},
-                 {"bytes", total.is_countable() ? Json(total.count()) : Json()}}}});
+  list.finish({{"summary.tensors", members.size()},
+               {"summary.bytes", total.is_countable() ? Value(total.count()) : Value()}});
 }
 
 void write_csv(std::span<const Member> members, ByteSink& bytes) {
-  bytes.write(csv_line(csv_fields(Member()), &CsvField::name));
-  for (const Member& member : members) {
-    bytes.write(csv_line(csv_fields(member), &CsvField::cell));
-  }
+  bytes.write(csv_names(record_of(Member())));
+  for (const Member& member : members) bytes.write(csv_line(record_of(member)));
 }
 
 }  // namespace lnorm

@@ -6,9 +6,9 @@
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/junit.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
@@ -102,7 +102,7 @@ void write_text(const MutantReport& report, const Style& style, ByteSink& bytes)
 }
 
 void write_json(const MutantReport& report, ByteSink& bytes) {
-  Json mutants = Json::array();
+  std::vector<Record> mutants;
   for (const Mutant& mutant : report.mutants()) {
     const Mutant::Outcome outcome = mutant.is_equivalent() ? Mutant::Outcome{} : mutant.hardest();
     mutants.push_back({{"id", mutant.id},
@@ -113,17 +113,17 @@ void write_json(const MutantReport& report, ByteSink& bytes) {
                        {"equivalent", mutant.is_equivalent()},
                        {"elements", outcome.elements},
                        {"mismatched", outcome.mismatched},
-                       {"max_abs", json_value(outcome.max_abs)}});
+                       {"max_abs", outcome.max_abs}});
   }
-  Json survivors = Json::array();
+  std::vector<std::string> survivors;
   for (const Mutant* const mutant : report.survivors()) survivors.push_back(mutant->id);
-  bytes.write(json_text({{"schema", 1},
-                         {"command", "mutants"},
-                         {"agrees", survivors.empty() && report.tried() > 0},
-                         {"inputs", report.inputs()},
-                         {"mutants", mutants},
-                         {"survivors", survivors}}) +
-              '\n');
+  write_json("mutants",
+             {{"agrees", survivors.empty() && report.tried() > 0},
+              {"tolerance", report.criteria() ? Value(record_of(*report.criteria())) : Value()},
+              {"inputs", report.inputs()},
+              {"mutants", std::move(mutants)},
+              {"survivors", survivors}},
+             bytes);
 }
 
 void write_junit(const MutantReport& report, ByteSink& bytes) {
@@ -156,12 +156,12 @@ void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, By
 }
 
 void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes) {
-  Json kernels = Json::array();
+  std::vector<Record> kernels;
   for (const ListedKernel& kernel : listed_kernels(choose)) {
     kernels.push_back(
         {{"id", kernel.id}, {"words", joined(kernel.words, "; ")}, {"options", kernel.options}});
   }
-  bytes.write(json_text({{"schema", 1}, {"command", "mutants"}, {"kernels", kernels}}) + '\n');
+  write_json("mutants", {{"kernels", std::move(kernels)}}, bytes);
 }
 
 }  // namespace lnorm

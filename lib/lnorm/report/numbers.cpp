@@ -147,6 +147,11 @@ std::string top_text(const Top& top, std::string_view noun, std::int64_t of) {
   return concat("the ", counted(count, noun), " of the ", top_words(top.by));
 }
 
+std::string capitalized(std::string label) {
+  label[0] = static_cast<char>(label[0] - 'a' + 'A');
+  return label;
+}
+
 std::string variances_text(std::int64_t ddof) {
   return concat(ddof == 0   ? "biased "
                 : ddof == 1 ? "unbiased "

@@ -57,6 +57,9 @@ std::string_view top_words(TopBy by);
 // "the 5 rows of the largest |mean|".
 std::string top_text(const Top& top, std::string_view noun, std::int64_t of);
 
+// A label of text as one of a page.
+std::string capitalized(std::string label);
+
 // "biased variances (ddof 0)".
 std::string variances_text(std::int64_t ddof);
 

@@ -1,47 +1,41 @@
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
 
-Json head_json(const Stats& stats) {
-  Json result = normalization_json("stats", stats.x, stats.out, stats.axes, stats.formula);
-  result["weight"] = stats.weight;
-  result["zero_centered_weight"] = stats.zero_centered_weight;
-  result["bias"] = stats.bias;
-  if (stats.given != Stats::Given::nothing) {
-    result["given"] = stats.given == Stats::Given::rstd ? "rstd" : "variance";
-  }
-  if (stats.slice) result["slice"] = json_value(*stats.slice);
-  return result;
-}
-
-Json row_json(const Stats& stats, std::int64_t number, const StatsRow& row) {
-  Json result{{"row", number},
-              {"index", index_of(number, row_shape(stats.x.shape, stats.axes))},
-              {"non_finite", row.input.non_finite},
-              {"output_non_finite", row.output.non_finite}};
-  for (const StatsColumn& column : stats.columns) {
-    result[std::string(column.tensor)][std::string(column.name)] = json_value(column.of(row));
-  }
-  return result;
-}
-
-Json summary_json(const Stats& stats) {
-  const StatsSummary& summary = stats.summary;
-  Json result{{"rows", summary.rows},
-              {"non_finite_rows", summary.input.rows},
-              {"non_finite_elements", summary.input.elements},
-              {"output_non_finite_rows", summary.output.rows},
-              {"output_non_finite_elements", summary.output.elements}};
+// Adds the numbers that the report's columns have.
+void add_columns(const Stats& stats, const std::function<Value(std::size_t)>& value_of,
+                 Record& record) {
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     const StatsColumn& column = stats.columns[i];
-    result[std::string(column.tensor)][std::string(column.name)] = json_value(summary.columns[i]);
+    if (record.back().key != column.tensor) record.push_back({column.tensor, Record()});
+    std::get<Record>(record.back().value).push_back({column.name, value_of(i)});
   }
-  return result;
+}
+
+Record record_of(const Stats& stats, std::int64_t number, const StatsRow& row) {
+  Record record{{"row", number},
+                {"index", index_of(number, row_shape(stats.x.shape, stats.axes))},
+                {"non_finite", row.input.non_finite},
+                {"output_non_finite", row.output.non_finite}};
+  add_columns(
+      stats, [&](std::size_t i) { return stats.columns[i].of(row); }, record);
+  return record;
+}
+
+Record record_of(const Stats& stats, const StatsSummary& summary) {
+  Record record{{"rows", summary.rows},
+                {"non_finite_rows", summary.input.rows},
+                {"non_finite_elements", summary.input.elements},
+                {"output_non_finite_rows", summary.output.rows},
+                {"output_non_finite_elements", summary.output.elements}};
+  add_columns(
+      stats, [&](std::size_t i) { return summary.columns[i]; }, record);
+  return record;
 }
 
 // The rows that are reported, with their numbers in the whole tensor.
@@ -58,21 +52,20 @@ void each_reported(const Stats& stats,
 }  // namespace
 
 void write_json(const Stats& stats, ByteSink& bytes) {
-  const Json tail{{"summary", summary_json(stats)},
-                  {"first_non_finite_index", index_json(stats.first_index(stats.summary.input))}};
-  if (stats.top) {
-    Json rows = Json::array();
-    each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
-      rows.push_back(row_json(stats, number, row));
-    });
-    Json report = head_json(stats);
-    report["top"] = {{"by", name(stats.top->by)}, {"rows", std::move(rows)}};
-    report.update(tail);
-    return bytes.write(json_text(report) + '\n');
-  }
-  JsonList list(head_json(stats), "rows", bytes);
+  Record report = normalization_record(stats.x, stats.out, stats.axes, stats.formula);
+  report.insert(report.end(),
+                {{"weight", stats.weight},
+                 {"zero_centered_weight", stats.zero_centered_weight},
+                 {"bias", stats.bias},
+                 {"given", stats.given == Stats::Given::nothing
+                               ? Absent()
+                               : Value(stats.given == Stats::Given::rstd ? "rstd" : "variance")},
+                 {"slice", if_any(stats.slice)}});
+  const Record tail{{"summary", record_of(stats, stats.summary)},
+                    {"first_non_finite_index", stats.first_index(stats.summary.input)}};
+  JsonList list("stats", report, "rows", bytes, stats.top);
   each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
-    list.add(row_json(stats, number, row));
+    list.add(record_of(stats, number, row));
   });
   list.finish(tail);
 }

@@ -4,9 +4,8 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/csv.hpp"
-#include "lnorm/report/json_value.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 
@@ -198,51 +197,37 @@ class TensorStatsText {
   bool are_same_shape_;
 };
 
-Json line_json(const std::string& name, const TensorStats& stats) {
+Record record_of(const NamedStats& tensor) {
+  const TensorStats& stats = tensor.stats;
   const TensorInfo& x = stats.x;
-  Json largest;
-  if (stats.largest) {
-    largest = {{"value", json_value(stats.largest->value, x.dtype)},
-               {"index", index_of(stats.largest->position, file_shape(x))}};
-  }
-  Json line{{"name", name},
-            {"dtype", lnorm::name(x.dtype)},
-            {"shape", file_shape(x)},
-            {"axes", file_axes(x, stats.axes)},
-            {"ddof", stats.ddof},
-            {"rows", stats.rows},
-            {"row_length", stats.row_length},
-            {"non_finite_rows", stats.non_finite.rows},
-            {"non_finite_elements", stats.non_finite.elements},
-            {"first_non_finite_index", index_json(first_index(stats))},
-            {"mean", json_value(stats.means)},
-            {"variance", json_value(stats.variances)},
-            {"largest", largest}};
-  if (stats.slice) line["slice"] = json_value(*stats.slice);
-  return line;
-}
-
-std::vector<CsvField> csv_fields(const std::string& name, const TensorStats& stats) {
-  std::vector<CsvField> fields{{"name", csv_text(name)},
-                               {"dtype", std::string(lnorm::name(stats.x.dtype))},
-                               {"shape", csv_text(file_shape(stats.x))},
-                               {"rows", csv_text(stats.rows)},
-                               {"row_length", csv_text(stats.row_length)},
-                               {"non_finite_rows", csv_text(stats.non_finite.rows)},
-                               {"non_finite_elements", csv_text(stats.non_finite.elements)}};
-  for (const auto& [group, column] :
-       {std::pair("mean", &stats.means), std::pair("variance", &stats.variances)}) {
-    for (const auto& [part, value] :
-         {std::pair("_min", column->min), std::pair("_median", column->median),
-          std::pair("_max", column->max)}) {
-      fields.push_back({concat(group, part), column->count > 0 ? csv_text(value) : ""});
-    }
-  }
   const auto& largest = stats.largest;
-  fields.push_back({"largest", largest ? value_text(largest->value, stats.x.dtype) : ""});
-  fields.push_back(
-      {"largest_index", largest ? csv_text(index_of(largest->position, file_shape(stats.x))) : ""});
-  return fields;
+  const auto part = [](const ColumnSummary& column, double value) {
+    return column.count > 0 ? Value(value) : Undefined();
+  };
+  const ColumnSummary& mean = stats.means;
+  const ColumnSummary& variance = stats.variances;
+  return {
+      {"name", tensor.name},
+      {"dtype", x.dtype},
+      {"shape", file_shape(x)},
+      {"axes", file_axes(x, stats.axes), "", "", 1},
+      {"ddof", stats.ddof, "", "", 1},
+      {"rows", stats.rows},
+      {"row_length", stats.row_length},
+      {"non_finite_rows", stats.non_finite.rows},
+      {"non_finite_elements", stats.non_finite.elements},
+      {"first_non_finite_index", first_index(stats), "", "", 1},
+      {"mean.count", mean.count, "", "", 1},
+      {"mean.min", part(mean, mean.min)},
+      {"mean.median", part(mean, mean.median)},
+      {"mean.max", part(mean, mean.max)},
+      {"variance.count", variance.count, "", "", 1},
+      {"variance.min", part(variance, variance.min)},
+      {"variance.median", part(variance, variance.median)},
+      {"variance.max", part(variance, variance.max)},
+      {"largest.value", largest ? Value(Element{largest->value, x.dtype}) : Value(), "", "largest"},
+      {"largest.index", largest ? Value(index_of(largest->position, file_shape(x))) : Value()},
+      {"slice", if_any(stats.slice), "", kNoColumn}};
 }
 
 }  // namespace
@@ -256,26 +241,19 @@ void write_json(std::span<const NamedStats> tensors, const std::optional<Top>& t
                 ByteSink& bytes) {
   const SetTotal total(tensors);
   const NamedStats* const first = total.first_non_finite;
-  Json report{{"schema", 1}, {"command", "stats"}};
-  Json lines = Json::array();
-  for (const auto& [name, stats] : reported(tensors, top)) lines.push_back(line_json(name, stats));
-  Json& list = top ? report["top"] : report;
-  if (top) list["by"] = name(top->by);
-  list["tensors"] = std::move(lines);
-  report["summary"] = {{"tensors", total.tensors},
-                       {"elements", total.elements},
-                       {"bytes", total.bytes},
-                       {"non_finite_tensors", total.non_finite},
-                       {"first_non_finite", first ? Json(first->name) : Json()}};
-  bytes.write(json_text(report) + '\n');
+  JsonList list("stats", {}, "tensors", bytes, top);
+  for (const NamedStats& tensor : reported(tensors, top)) list.add(record_of(tensor));
+  list.finish({{"summary.tensors", total.tensors},
+               {"summary.elements", total.elements},
+               {"summary.bytes", total.bytes},
+               {"summary.non_finite_tensors", total.non_finite},
+               {"summary.first_non_finite", first ? Value(first->name) : Value()}});
 }
 
 void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& top,
                ByteSink& bytes) {
-  bytes.write(csv_line(csv_fields("", {}), &CsvField::name));
-  for (const auto& [name, stats] : reported(tensors, top)) {
-    bytes.write(csv_line(csv_fields(name, stats), &CsvField::cell));
-  }
+  bytes.write(csv_names(record_of(NamedStats())));
+  for (const NamedStats& tensor : reported(tensors, top)) bytes.write(csv_line(record_of(tensor)));
 }
 
 }  // namespace lnorm

@@ -1,9 +1,9 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/error_figures.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/sections.hpp"
@@ -25,63 +25,48 @@ Cell ulps_cell(const Comparison& c) {
   return c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone;
 }
 
-// The cells say where a pair is, and what both sides are.
-std::vector<Cell> cells_of(const Comparison& c, const ElementPair& pair) {
-  return {{to_string(c.index(pair))},
-          {value_text(pair.actual, c.actual.dtype)},
-          {value_text(pair.expected, c.expected.dtype)}};
+Cell cell_of(const Value& value, const Comparison& c) {
+  if (const auto* const number = std::get_if<double>(&value)) return number_cell(*number);
+  if (const auto* const count = std::get_if<std::int64_t>(&value)) return count_cell(*count);
+  if (const auto* const ulps = std::get_if<Ulps>(&value)) return ulps_cell(*ulps, c.expected.dtype);
+  if (const auto* const index = std::get_if<Shape>(&value)) return {to_string(*index)};
+  const auto* const element = std::get_if<Element>(&value);
+  return element ? Cell{value_text(element->value, element->dtype)} : kNone;
 }
 
-Table figures_table(const Comparison& c) {
+Table figures_table(const Record& record, const Comparison& c) {
   Table table{"What the errors are like", {{"", true}, {"value"}, {"at", true}}, {}};
-  const auto add = [&](std::string name, Cell cell, std::string at = "") {
-    table.rows.push_back({{std::move(name)}, std::move(cell), {std::move(at)}});
-  };
-  const auto place = [&](const auto& greatest, WorstBy by) {
-    return c.greatest(by).value_or(0) > 0 ? to_string(c.index(greatest->at)) : "";
-  };
-  add("greatest absolute difference", optional_cell(c.greatest(WorstBy::abs)),
-      place(c.absolute, WorstBy::abs));
-  add("greatest relative difference", optional_cell(c.greatest(WorstBy::rel)),
-      place(c.relative, WorstBy::rel));
-  add("greatest distance in ulp", ulps_cell(c), place(c.ulps, WorstBy::ulp));
-  add("greatest distance in ulp of the row's greatest |expected|",
-      optional_cell(c.greatest(WorstBy::row_ulp)), place(c.row_ulps, WorstBy::row_ulp));
-  for (const ErrorFigure& figure : kErrorFigures) {
-    const auto found = (c.errors.*figure.of)();
-    const bool is_near_one = figure.digits > 5;
-    add(std::string(figure.words),
-        found && is_near_one ? Cell{rounded_text(*found, figure.digits), value_text(*found), ""}
-                             : optional_cell(found));
-  }
-  add("equal numbers", count_cell(c.errors.equal_numbers()));
-  if (const auto rounded = c.correctly_rounded()) add("correctly rounded", count_cell(*rounded));
-  add("NaN or infinity on one side only", count_cell(c.non_finite_one_side));
-  return table;
-}
-
-Table worst_table(const Comparison& c) {
-  Table table{
-      concat("The worst elements by ", name(c.worst.by())),
-      {{"at", true}, {"actual"}, {"expected"}, {"ulp"}, {"absolute"}, {"relative"}, {"row-ulp"}},
-      {}};
-  for (const WorstElement& element : c.worst.elements()) {
-    std::vector<Cell> row = cells_of(c, element.pair);
-    if (const auto& distances = element.distances) {
-      row.insert(row.end(),
-                 {ulps_cell(distances->ulps, c.expected.dtype), number_cell(distances->absolute),
-                  number_cell(distances->relative), number_cell(distances->row_ulps)});
+  for (const auto& [key, value, words, column, came] : record) {
+    if (words.empty()) continue;
+    Cell cell = cell_of(value, c);
+    Cell at{""};
+    if (key == "errors.cosine" && c.errors.cosine()) {
+      constexpr int kDigits = 12;  // it is near 1
+      cell.text = rounded_text(*c.errors.cosine(), kDigits);
+    } else if (const auto* const greatest = std::get_if<Record>(&value)) {
+      cell = cell_of(greatest->front().value, c);
+      if (cell.text != "0") at = cell_of((*greatest)[1].value, c);
     }
-    row.resize(table.columns.size(), kNone);
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({{std::string(words)}, std::move(cell), std::move(at)});
   }
   return table;
 }
 
-Table mismatch_table(const Comparison& c) {
-  Table table{"The first mismatches", {{"at", true}, {"actual"}, {"expected"}}, {}};
-  for (const ElementPair& pair : c.first_mismatches) table.rows.push_back(cells_of(c, pair));
-  return table;
+// Of a list in the record.
+void add_records(const std::string& caption, std::string_view list, const Record& record,
+                 const Comparison& c, Section& section) {
+  const auto found = std::ranges::find(record, list, &lnorm::Figure::key);
+  const auto& lines = std::get<std::vector<Record>>(found->value);
+  if (lines.empty()) return;
+  Table table{caption, {}, {}};
+  for (const auto& [key, value, words, column, came] : lines.front()) {
+    table.columns.push_back({std::string(words), std::holds_alternative<Shape>(value)});
+  }
+  for (const Record& line : lines) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const auto& figure : line) row.push_back(cell_of(figure.value, c));
+  }
+  section.table(table);
 }
 
 // Along which axes the rows of the figures go.
@@ -134,7 +119,10 @@ void add_comparison(const Comparison& c, Section& section) {
   if (!c.failures().empty()) facts.emplace_back("Fails", failures_text(c.criteria, c.failures()));
   facts.emplace_back("Mismatched", concat(c.mismatched, " of ", counted(c.compared(), "element"),
                                           " (", percentage_text(c.mismatched, c.compared()), ")"));
-  section.facts(facts, figures_table(c));
+  if (!c.where.empty()) facts.emplace_back("Where", c.where);
+  if (c.fit) facts.emplace_back("Fit", fit_text(*c.fit));
+  const Record record = record_of(c);
+  section.facts(facts, figures_table(record, c));
   if (!c.error_map) return;  // there are no elements
   const bool is_equal = c.non_finite_one_side == 0 && c.non_finite_differing == 0 &&
                         (!c.absolute || c.absolute->value == 0);
@@ -148,8 +136,9 @@ void add_comparison(const Comparison& c, Section& section) {
   section.figures(figures);
   if (!c.actual.shape.empty()) section.paragraph(row_axes_text(c));
   section.figures(figures_of(error_map_figure(c)));
-  if (!c.worst.elements().empty()) section.table(worst_table(c));
-  if (!c.first_mismatches.empty()) section.table(mismatch_table(c));
+  add_records(concat("The worst elements by ", name(c.worst.by())), "worst.elements", record, c,
+              section);
+  add_records("The first mismatches", "mismatches", record, c, section);
 }
 
 Section comparison_section(std::string id, std::string_view title, const Comparison& comparison) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/report/json_value.hpp"
+#include "lnorm/report/record.hpp"
 
 // A figure is a specification of Vega's. Its data set "table" holds the numbers, of which usermeta names the columns; its
 // description is the text alternative. [https://vega.github.io/vega/docs/specification]

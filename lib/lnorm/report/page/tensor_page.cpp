@@ -135,9 +135,8 @@ void add_features(const TensorReportData& report_data, Section& section) {
     return;
   }
   Facts facts;
-  for (auto& [what, words] : feature_words(features, FeatureSummary(features), 3)) {
-    what[0] = what[0] == 'd' ? 'D' : 'L';
-    facts.emplace_back(what, words);
+  for (const auto& [what, words] : feature_words(features, FeatureSummary(features), 3)) {
+    facts.emplace_back(capitalized(what), words);
   }
   section.facts(facts, feature_table(features, report_data.outlier_features));
   section.figures(figures_of(features_figure(report_data.feature_bands)));

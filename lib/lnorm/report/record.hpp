@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/number.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/core/tensor_info.hpp"
+#include "lnorm/io/byte_sink.hpp"
+#include "lnorm/measure/explanation.hpp"
+#include "lnorm/measure/medians.hpp"
+#include "lnorm/measure/top.hpp"
+#include "lnorm/measure/ulp.hpp"
+#include "lnorm/measure/where.hpp"
+
+// A report is a record of figures, each of which is described once, where it is found: JSON, CSV and the tables of pages walk
+// the record.
+namespace lnorm {
+
+using Json = nlohmann::ordered_json;
+
+struct Figure;
+using Record = std::vector<Figure>;
+
+struct Absent {};     // JSON has no such key
+struct Undefined {};  // a number of nothing: "NaN" in JSON, where others have none
+
+// An element of a tensor.
+struct Element {
+  Number value;
+  DType dtype = DType::float64;
+};
+
+// Records of what a report says more often than once.
+Record record_of(const TensorInfo& info);
+Record record_of(const RowSlice& slice);
+Record record_of(const AffectedNumbers& numbers);
+Record record_of(const ColumnSummary& column);
+
+// Nothing, the first of them, is null in JSON, and empty in CSV, which has of an object its first figure.
+using AnyValue = std::variant<std::monostate, Absent, Undefined, bool, std::int64_t, double,
+                              Element, Ulps, std::string, Shape, std::vector<Shape>,
+                              std::vector<std::string>, Record, std::vector<Record>>;
+
+struct Value : AnyValue {
+  Value() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a row of a record says what is found
+  template <class T, class = std::enable_if_t<!std::is_base_of_v<Value, std::remove_cvref_t<T>>>>
+  Value(T&& value);
+};
+
+inline constexpr std::string_view kNoColumn = "-";
+
+struct Figure {
+  // In JSON; a dot leads into an object, which is null where all its figures are nothing. Empty: JSON says it otherwise.
+  std::string_view key;
+  Value value;
+  std::string_view words = {};   // in tables for people; empty: it is not there
+  std::string_view column = {};  // in CSV; empty: the key with _ for dots
+  int came = 0;                  // columns stand in the order in which they came
+};
+
+template <class T, class>
+Value::Value(T&& value) {
+  using Plain = std::remove_cvref_t<T>;
+  if constexpr (requires { value.has_value(); }) {
+    if (value) *this = Value(*value);
+  } else if constexpr (std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>) {
+    emplace<std::int64_t>(value);
+  } else if constexpr (std::is_enum_v<Plain>) {
+    emplace<std::string>(name(value));
+  } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+    emplace<std::string>(std::string_view(value));
+  } else if constexpr (std::is_same_v<Plain, Axes>) {
+    emplace<Shape>(value.begin(), value.end());
+  } else if constexpr (requires { record_of(value); }) {
+    emplace<Record>(record_of(value));
+  } else {
+    AnyValue::operator=(std::forward<T>(value));
+  }
+}
+
+// If there is one; else JSON has no such key.
+template <class T>
+Value if_any(const std::optional<T>& value) {
+  return value ? Value(*value) : Absent();
+}
+
+// The figures with which reports of a normalization begin.
+Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
+                            const Formula& formula);
+
+// An element of a row that is explained.
+Record record_of(const Explanation& explanation, const ExplainedElement& element);
+
+// Numbers, exactly; where they are not finite the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol
+// Buffers has it.
+Json json_of(const Record& record);
+
+// The text is one line. Bytes of a name that are not UTF-8 become U+FFFD.
+std::string json_text(const Json& json);
+
+// Writes what a command reports, under the keys that all reports begin with.
+void write_json(std::string_view command, const Record& report, ByteSink& bytes);
+
+// A report in which the items of a list come one by one: {head, "key":[items], tail}. Those that stand out are in
+// {head, "top":{"by":BY, "key":[items]}, tail}.
+class JsonList {
+ public:
+  JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes,
+           const std::optional<Top>& top = {});
+  void add(const Record& item);
+  void finish(const Record& tail = {});
+
+ private:
+  ByteSink& bytes_;
+  std::string_view end_;
+  bool is_first_ = true;
+};
+
+// Lines of CSV: the columns' names, and a record. known: so many of its figures there are; the others are empty.
+std::string csv_names(const Record& record);
+std::string csv_line(const Record& record, std::size_t known = SIZE_MAX);
+
+// In a table for people; what there is not is "-".
+std::string cell_text(const Value& value, int digits);
+
+}  // namespace lnorm
