@@ -20,8 +20,8 @@
 #                                 emulator, with what this machine writes, byte for byte
 #   ./bootstrap.sh fresh trixie   runs demo and test on a bare Debian 13 of its own, or fresh bookworm on a bare Debian 12;
 #                                 or fresh trixie COMMAND...: demo, test, 'test system', bytes (the program there writes what
-#                                 the one here writes), python-test (with PyTorch), wheel and static, which are tried in
-#                                 systems without our libraries
+#                                 the one here writes), python-test (with PyTorch), wheel-here (the wheel of this system runs
+#                                 there), wheel and static, which are tried in systems without our libraries
 #   ./bootstrap.sh bench-kernel   throughput of the kernels in memory, beside memcpy and oneDNN
 #   ./bootstrap.sh bench-mpi      two ranks beside two threads
 #   ./bootstrap.sh bench-program  time and memory of the program, beside cat, NumPy and PyTorch; then how
@@ -315,9 +315,9 @@ END
     esac
     for command in "${@:3}"; do
       case $command in
-        demo | test | "test system" | bytes | python-test | wheel | static) ;;
+        demo | test | "test system" | bytes | python-test | wheel | wheel-here | static) ;;
         *)
-          echo "bootstrap.sh: fresh runs demo, test, 'test system', bytes, python-test, wheel or static, found $command" >&2
+          echo "bootstrap.sh: fresh runs demo, test, 'test system', bytes, python-test, wheel, wheel-here or static, found $command" >&2
           exit 2
           ;;
       esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Commands of bootstrap.sh on a bare system of Debian:
-#   tests/fresh.sh bookworm|trixie demo|test|"test system"|bytes|python-test|wheel|static...
+#   tests/fresh.sh bookworm|trixie demo|test|"test system"|bytes|python-test|wheel|wheel-here|static...
 # debootstrap installs it into a temporary folder, and what is committed here is cloned into it. What wheel and static make
 # runs in systems that have none of our libraries. bytes compares the output of the program that was built there with the
 # output of this system's build/release/lnorm.
@@ -61,6 +61,14 @@ inside() {
       "$root/lnorm/build/release/lnorm"
   }
 
+  # The wheel of this system, with Python and NumPy of that one.
+  try_wheel_of_host() {
+    add_packages here python3-numpy python3-pytest python3-venv
+    cp build/lnorm-*"_$(uname -m).whl" "$systems/here/lnorm/build/"
+    within here sh -c 'cd /lnorm && python3 -m venv --system-site-packages /venv && /venv/bin/pip install -q --no-index build/*.whl &&
+      LNORM_PROGRAM=/venv/bin/lnorm /venv/bin/python -m pytest -q -p no:cacheprovider python/tests/test_norms.py python/tests/test_tensors.py'
+  }
+
   # What follows a command.
   try_wheel() {
     install_system there "$suite"
@@ -86,11 +94,11 @@ inside() {
   timed system install_system here "$suite"
   local command
   for command in "$@"; do
-    if [ "$command" = bytes ]; then
-      timed bytes compare_bytes
-    else
-      timed "$command" bootstrap "$command"
-    fi
+    case $command in
+      bytes) timed bytes compare_bytes ;;
+      wheel-here) timed "wheel here" try_wheel_of_host ;;
+      *) timed "$command" bootstrap "$command" ;;
+    esac
     case $command in
       wheel)
         timed "wheel elsewhere" try_wheel
