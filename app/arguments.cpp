@@ -29,18 +29,28 @@ namespace lnorm::app {
 
 namespace {
 
-// Help as CLI11 prints it, but no line is longer than 80 characters.
+// What --help describes; --help all describes all options.
+constexpr std::string_view kMainOptions =
+    " --atol --axes --bias --dtype --dx --dy --eps --json --kernels --output --rms --row "
+    "--rtol --seed --softmax --to --top --weight ";
+
+// Help as CLI11 prints it, but no line is longer than 80 characters, and the options that few need are named alone.
 class HelpFormatter final : public CLI::Formatter {
  public:
-  // launcher: stands before the program's name in usage.
-  explicit HelpFormatter(std::string launcher) : launcher_(std::move(launcher)) {}
+  // launcher: stands before the program's name in usage. describes_all: options.
+  HelpFormatter(std::string launcher, bool describes_all)
+      : launcher_(std::move(launcher)), describes_all_(describes_all) {}
 
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
+  std::string make_footer(const CLI::App* app) const override;
   std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 
  private:
   std::string launcher_;
+  bool describes_all_;
 };
 
 constexpr std::size_t kWidth = 80;
@@ -80,6 +90,47 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
   if (command == "inputs") return usage + "inputs [OPTIONS]\n";
   if (command == "apply") return usage + "[apply] [INPUT...] [OPTIONS]\n";
   return usage + command + " [INPUT...] [OPTIONS]\n";
+}
+
+std::string HelpFormatter::make_group(std::string group, bool is_positional,
+                                      std::vector<const CLI::Option*> options) const {
+  if (describes_all_) {
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+  if (is_positional) return "";  // the usage has them
+  std::string described;
+  std::string others;
+  for (const CLI::Option* const option : options) {
+    const auto is_main = [](const std::string& one) {
+      return kMainOptions.find(concat(" --", one, ' ')) != kMainOptions.npos;
+    };
+    if (std::any_of(option->get_lnames().begin(), option->get_lnames().end(), is_main)) {
+      // The first clause says what it is.
+      const std::string meaning = make_option_desc(option);
+      described += entry(make_option_name(option, false) + make_option_opts(option),
+                         meaning.substr(0, std::min(meaning.find("; "), meaning.find(" ("))));
+    } else {
+      const std::string name = concat(" --", option->get_lnames().front());
+      const std::size_t begin = others.rfind('\n') + 1;  // of the line, or 0
+      if (others.size() - begin + name.size() > kWidth - (begin == 0 ? 6 : 0)) {
+        others += "\n      ";
+      }
+      others += name;
+    }
+  }
+  if (options.size() == 1 && described.empty()) return "";  // --help, of those that have read it
+  std::string text = group + ":\n" + described;
+  if (!others.empty()) text += (described.empty() ? " " : "  also") + others + '\n';
+  return text;
+}
+
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  const CLI::App* const program = app->get_parent();
+  const std::string footer = CLI::Formatter::make_footer(app);
+  if (describes_all_ || program == nullptr) return footer;
+  const std::size_t examples = footer.find("Examples:");
+  return concat(footer.substr(examples == footer.npos ? 0 : examples), launcher_,
+                program->get_name(), ' ', app->get_name(), " --help all describes all options.\n");
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
@@ -165,7 +216,7 @@ std::string version(const Program& program) {
                 ", the best of this machine\nbuilt with " LNORM_LIBRARIES);
 }
 
-void set_up(CommandLine& line, const Program& program, bool with_all_options) {
+void set_up(CommandLine& line, const Program& program, bool with_all_options, bool describes_all) {
   line.app.description(program.overview);
   line.app.name(program.name);
   line.app.set_version_flag("-V,--version", [&program] { return version(program); });
@@ -173,7 +224,7 @@ void set_up(CommandLine& line, const Program& program, bool with_all_options) {
                   program.examples);
   line.app.require_subcommand(1);
   line.app.allow_extras();
-  line.app.formatter(std::make_shared<HelpFormatter>(program.launcher));
+  line.app.formatter(std::make_shared<HelpFormatter>(program.launcher, describes_all));
   for (const CommandRow& row : all_commands()) {
     CLI::App& command = add_command(row, line);
     const bool is_run = row.command == line.given.command;
@@ -222,7 +273,7 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
 
 // For a terminal, where no input is meant to be typed.
 int print_usage(const CommandLine& line, const Program& program, bool of_program) {
-  const HelpFormatter formatter(program.launcher);
+  const HelpFormatter formatter(program.launcher, false);
   const CLI::App& shown = of_program ? line.app : *line.command;
   std::cerr << program.overview << '\n'
             << formatter.make_usage(&shown, "")
@@ -324,10 +375,15 @@ std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
   if (words.size() > 1 && asks_for_help(words[0]) && names_command({&words[1], 1})) {
     std::swap(words[0], words[1]);
   }
+  // --help all
+  const auto asked = std::find_if(words.begin(), words.end(), asks_for_help);
+  const bool describes_all =
+      std::distance(asked, words.end()) > 1 && asked[1] == std::string_view("all");
+  if (describes_all) words.erase(asked + 1);
   CommandLine line;
   if (names_command(words)) line.given.command = find_command(words[0])->command;
   Arguments& arguments = line.arguments = initial_arguments(line.given.command);
-  set_up(line, program, generates(words));
+  set_up(line, program, generates(words), describes_all || generates(words));
   if (generates(words)) return Done{generate(line.app, Words(words).subspan(1))};
   try {
     read(line, words);

@@ -109,6 +109,8 @@ class Checking {
                   wants_details(arguments)),
         choose_(kernel_choice(arguments)),
         companions_(arguments, output_word(arguments, selection)) {
+    // A verdict has thousands of bytes: a list that grows would move them all again and again.
+    if (selection != nullptr) checks_.reserve(selection->tensors.size());
     if (arguments.page.is_wanted() && arguments.work.ranks->is_first()) {
       page_output_.emplace("--page", arguments.page);
     }

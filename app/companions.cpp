@@ -110,6 +110,7 @@ Companion::Companion(const TensorRoleRow& role, std::string word, const InputArg
     : role_(role),
       option_(role.option),
       word_(std::move(word)),
+      stands_for_names_(has_placeholder(word_) && !os::status(word_)),
       finder_(
           role.naming == Naming::position
               ? TensorFinder(input.reading(position), Role::input)
@@ -117,9 +118,7 @@ Companion::Companion(const TensorRoleRow& role, std::string word, const InputArg
 
 bool Companion::find(const InputName& name) {
   std::string word = word_;
-  if (has_placeholder(word) && !os::status(word)) {
-    word = substitute(word, name.name, name.captures, option_);
-  }
+  if (stands_for_names_) word = substitute(word, name.name, name.captures, option_);
   if (word.empty()) throw Error(concat(option_, ": '' is not the name of a file"));
   if (latest_ && word == latest_word_) return false;
   latest_.reset();

@@ -50,6 +50,7 @@ class Companion {
   const TensorRoleRow& role_;
   std::string option_;
   std::string word_;
+  bool stands_for_names_;  // {} in it does, unless a file is called so
   TensorFinder finder_;
   // What the word stood for the last time, and what was found.
   std::string latest_word_;

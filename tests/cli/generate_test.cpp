@@ -27,7 +27,7 @@ Set set_of(const Words& words) { return {words.begin(), words.end()}; }
 
 Set options_in_help(const std::string& command) {
   Set result;
-  for (const std::string& line : lines_of(output_of({command, "--help"}))) {
+  for (const std::string& line : lines_of(output_of({command, "--help", "all"}))) {
     if (!line.starts_with("  -")) continue;
     std::string names;
     std::istringstream(line) >> names;

@@ -113,10 +113,11 @@ TEST_CASE("help and version are results") {
 TEST_CASE("the help of a command lists its options and no others") {
   for (const CommandHelp& c : kCommands) {
     CAPTURE(c.command);
-    const std::string help = output_of({c.command, "--help"});
-    CHECK(output_of({c.command, "-h"}) == help);
-    CHECK(output_of({"--help", c.command}) == help);
-    CHECK(output_of({"-h", c.command}) == help);
+    const std::string brief = output_of({c.command, "--help"});
+    CHECK(output_of({c.command, "-h"}) == brief);
+    CHECK(output_of({"--help", c.command}) == brief);
+    CHECK(output_of({"-h", c.command}) == brief);
+    const std::string help = output_of({c.command, "--help", "all"});
     CHECK(contains(help, "Usage: " + c.usage + "\n"));
     Words options = "-h --help --progress"_w;
     for (const Words& group : c.options) options += group;
@@ -128,9 +129,24 @@ TEST_CASE("the help of a command lists its options and no others") {
   }
 }
 
+TEST_CASE("help fits a screen, and help of all options says more") {
+  for (const char* const command : {"apply", "stats", "compare", "softmax", "convert", "grad",
+                                    "explain", "report", "show", "check", "mutants", "inputs"}) {
+    CAPTURE(command);
+    const std::string brief = output_of({command, "--help"});
+    CHECK(std::count(brief.begin(), brief.end(), '\n') <= 50);
+    CHECK(
+        contains(brief, std::string("lnorm ") + command + " --help all describes all options.\n"));
+    CHECK(output_of({command, "--help", "all"}).size() > brief.size());
+  }
+}
+
 TEST_CASE("help fits 80 columns") {
   std::vector<Words> commands{{"--help"}};
-  for (const CommandHelp& c : kCommands) commands.push_back({c.command, "--help"});
+  for (const CommandHelp& c : kCommands) {
+    commands.push_back({c.command, "--help"});
+    commands.push_back({c.command, "--help", "all"});
+  }
   for (const Words& command : commands) {
     std::istringstream lines(output_of(command));
     for (std::string line; std::getline(lines, line);) {
