@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "job.hpp"
+#include "lnorm.h"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm.h"
 #include "print_error.hpp"
 #include "program.hpp"
 
@@ -59,12 +61,32 @@ int guarded(lnorm_job* job, Work work) noexcept {
       fail(*job, LNORM_CANCELED, error.what());
     }
   } catch (const std::bad_alloc&) {
-    job->fault = LNORM_NO_MEMORY;  // no text, which may need more than there is
+    job->fault = LNORM_NO_MEMORY;
+    job->error = "no memory left";  // short enough to need none
   } catch (const std::exception& error) {
     job->fault = LNORM_INVALID;
     job->error = error.what();
   }
   return 2;
+}
+
+const char* given(const char* name, const char* what) {
+  if (name == nullptr) throw Error(concat(what, " is a null pointer, expected a name"));
+  return name;
+}
+
+// Whether no element is farther away than memory is large.
+bool are_near(const Memory& memory) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  std::int64_t left = kFar;
+  for (std::size_t i = 0; i < memory.strides.size(); ++i) {
+    const std::int64_t steps = std::max<std::int64_t>(0, memory.info.shape[i] - 1);
+    const std::int64_t stride = memory.strides[i];
+    if (steps == 0) continue;
+    if (stride <= -kFar || stride >= kFar || std::abs(stride) > left / steps) return false;
+    left -= std::abs(stride) * steps;
+  }
+  return true;
 }
 
 Memory memory_of(const std::string& name, const lnorm_tensor* tensor) {
@@ -86,7 +108,12 @@ Memory memory_of(const std::string& name, const lnorm_tensor* tensor) {
   const Shape& shape = memory.info.shape;
   check(std::all_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent >= 0; }),
         "has shape ", to_string(shape), ", expected extents of 0 or more");
-  check(tensor->data != nullptr || element_count(shape) == 0, "has no data");
+  const auto count = checked_product(shape);
+  check(count && *count <= std::numeric_limits<std::int64_t>::max() / 8, "has shape ",
+        to_string(shape), ", which has more elements than memory");
+  check(tensor->data != nullptr || *count == 0, "has no data");
+  check((tensor->flags & ~std::uint32_t{LNORM_SWAPPED | LNORM_READ_ONLY}) == 0, "has flags ",
+        tensor->flags, ", expected LNORM_SWAPPED and LNORM_READ_ONLY alone");
   if ((tensor->flags & LNORM_SWAPPED) != 0) {
     memory.info.byte_order =
         std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
@@ -96,12 +123,13 @@ Memory memory_of(const std::string& name, const lnorm_tensor* tensor) {
   if (tensor->strides != nullptr) {
     std::copy_n(tensor->strides, memory.strides.size(), memory.strides.begin());
   }
+  check(*count == 0 || are_near(memory), "has strides that leave memory");
   return memory;
 }
 
 int bind(lnorm_job* job, const char* role, const char* member, const lnorm_tensor* tensor) {
   return guarded(job, [&] {
-    job->job.bind(role, member, memory_of(role, tensor));
+    job->job.bind(given(role, "the role"), given(member, "the name"), memory_of(role, tensor));
     return 0;
   });
 }
@@ -111,6 +139,7 @@ int bind(lnorm_job* job, const char* role, const char* member, const lnorm_tenso
 const char* lnorm_version(void) { return LNORM_VERSION; }
 
 int lnorm_option_kind(const char* command, const char* option) {
+  if (command == nullptr || option == nullptr) return LNORM_NO_OPTION;
   try {
     const app::CommandRow* const row = app::find_command(command);
     return row == nullptr ? LNORM_NO_OPTION : app::option_kind(*row, option);
@@ -120,6 +149,7 @@ int lnorm_option_kind(const char* command, const char* option) {
 }
 
 lnorm_job* lnorm_job_new(const char* command) {
+  if (command == nullptr) return nullptr;
   try {
     const app::CommandRow* const row = app::find_command(command);
     return row == nullptr ? nullptr : std::make_unique<lnorm_job>(*row).release();
@@ -132,7 +162,8 @@ void lnorm_job_free(lnorm_job* job) { const std::unique_ptr<lnorm_job> owner(job
 
 int lnorm_job_set(lnorm_job* job, const char* option, const char* value) {
   return guarded(job, [&] {
-    job->job.set(option, value == nullptr ? std::nullopt : std::optional<std::string>(value));
+    job->job.set(given(option, "the option"),
+                 value == nullptr ? std::nullopt : std::optional<std::string>(value));
     return 0;
   });
 }
@@ -148,8 +179,9 @@ int lnorm_job_bind_member(lnorm_job* job, const char* role, const char* name,
 
 int lnorm_job_result(lnorm_job* job, const char* result, lnorm_tensor* tensor) {
   return guarded(job, [&] {
+    if (tensor == nullptr) throw Error("the tensor to describe is a null pointer");
     *tensor = {};
-    const MadeTensor* const made = job->job.made(result);
+    const MadeTensor* const made = job->job.made(given(result, "the result"));
     if (made == nullptr) {
       const auto info = job->job.result(result);
       if (!info) return 1;
@@ -168,7 +200,7 @@ int lnorm_job_result(lnorm_job* job, const char* result, lnorm_tensor* tensor) {
 
 int lnorm_job_bind_result(lnorm_job* job, const char* result, const lnorm_tensor* tensor) {
   return guarded(job, [&] {
-    const Memory memory = memory_of(result, tensor);
+    const Memory memory = memory_of(given(result, "the result"), tensor);
     if ((tensor->flags & LNORM_READ_ONLY) != 0) {
       throw Error(concat(result, ": is read-only, expected a tensor to write to"));
     }
@@ -193,14 +225,15 @@ void lnorm_job_cancel(lnorm_job* job) {
   if (job != nullptr) job->job.cancel();
 }
 
-const char* lnorm_job_text(const lnorm_job* job) { return job->job.text().c_str(); }
-const char* lnorm_job_json(const lnorm_job* job) { return job->job.json().c_str(); }
-const char* lnorm_job_error(const lnorm_job* job) { return job->error.c_str(); }
-const char* lnorm_job_hint(const lnorm_job* job) { return job->hint.c_str(); }
-const char* lnorm_job_role_at_fault(const lnorm_job* job) { return job->role.c_str(); }
-int lnorm_job_fault(const lnorm_job* job) { return job->fault; }
+const char* lnorm_job_text(const lnorm_job* job) { return job ? job->job.text().c_str() : ""; }
+const char* lnorm_job_json(const lnorm_job* job) { return job ? job->job.json().c_str() : ""; }
+const char* lnorm_job_error(const lnorm_job* job) { return job ? job->error.c_str() : ""; }
+const char* lnorm_job_hint(const lnorm_job* job) { return job ? job->hint.c_str() : ""; }
+const char* lnorm_job_role_at_fault(const lnorm_job* job) { return job ? job->role.c_str() : ""; }
+int lnorm_job_fault(const lnorm_job* job) { return job ? job->fault : LNORM_INVALID; }
 
 int lnorm_main(int argc, const char* const* argv) {
+  if (argc < 1 || argv == nullptr) return 2;
   app::set_up_process();
   return app::run_program(argc, argv);
 }

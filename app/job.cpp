@@ -92,14 +92,19 @@ void throw_if_canceled() {
 // While it lives, loops of its thread end where a job is canceled.
 class Cancellation {
  public:
-  explicit Cancellation(const std::atomic<bool>& canceled) {
+  explicit Cancellation(std::atomic<bool>& canceled) : canceled_(canceled) {
     check_interrupted = throw_if_canceled;
     canceled_here = &canceled;
-    throw_if_canceled();
   }
   Cancellation(const Cancellation&) = delete;
   Cancellation& operator=(const Cancellation&) = delete;
-  ~Cancellation() { canceled_here = nullptr; }
+  ~Cancellation() {
+    canceled_here = nullptr;
+    canceled_ = false;
+  }
+
+ private:
+  std::atomic<bool>& canceled_;
 };
 
 // Results that lie where an input lies go there when all is read.
@@ -160,6 +165,13 @@ void Job::use(Arguments& arguments, Given& given, const Option& option,
   given.options.push_back(&option);
 }
 
+// An option may be set anew, but not by another of its names: that is somebody's mistake.
+void Job::take_name(const Option& option, const std::string& name) {
+  const std::string& first = names_.emplace(&option, with_dashes(name)).first->second;
+  if (first == with_dashes(name) || option.repeats) return;
+  throw Error(concat(option.name(), " is given twice, as ", first, " and ", with_dashes(name)));
+}
+
 void Job::set(const std::string& name, const std::optional<std::string>& value) {
   if (const RoleRow* const role = find_role(command_.command, name); role != nullptr && value) {
     inputs_[std::string(role->name)] = *value;
@@ -171,6 +183,7 @@ void Job::set(const std::string& name, const std::optional<std::string>& value) 
                        value ? printable(*value) : ""));
   }
   planned_.clear();
+  take_name(option, name);
   use(arguments_, given_, option, value.value_or(""));
 }
 
@@ -182,6 +195,7 @@ void Job::bind(const std::string& role, const std::string& member, Memory tensor
   } else {
     const Option& option = option_of(role);
     if (!is_tensor(option)) throw UnknownName(concat(option.name(), " takes no tensor"));
+    take_name(option, role);
     word = with_underscores(option.name());
     // Several are paired with the inputs by their names.
     use(arguments_, given_, option, member.empty() ? word : concat(word, ":{}"));
@@ -210,6 +224,25 @@ void Job::bind_result(const std::string& name, const Memory& memory) {
   fail_result(name);
 }
 
+void Job::check_inputs(const Arguments& arguments) const {
+  const bool is_backward = arguments.tensors.contains(TensorRole::dy);
+  for (const RoleRow& row : kInputRoles) {
+    const std::string name(row.name);
+    if ((row.commands & command_.command) == 0 || inputs_.contains(name)) continue;
+    if (arguments.lists_kernels || (name == "output" && is_backward)) continue;
+    throw Error(concat(name, " is missing: nothing is bound to it"));
+  }
+  const auto x = tensors_.find("x");
+  if (writes_tensors() && x != tensors_.end() && x->second.size() > 1) {
+    throw Error(
+        concat("input: lnorm ", command_.name, " takes one tensor here, found ", x->second.size()));
+  }
+}
+
+bool Job::writes_tensors() const {
+  return (command_.command & (kApply | kSoftmax | kConvert | kGrad)) != 0;
+}
+
 // The arguments as the command line would give them, with these results.
 Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>& results,
                         bool are_all) {
@@ -223,10 +256,7 @@ Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>
       given.words.push_back(input->second);
     }
   }
-  if (given.words.empty() && command_.command != kInputs && !arguments.lists_kernels) {
-    throw Error(concat(find_role(command_.command, "input") ? "input" : "actual",
-                       " is missing: nothing is bound to it"));
-  }
+  check_inputs(arguments);
   if (are_all) check_options(given);
   check_arguments(given, arguments);
   if (!arguments.output.dtype) {
@@ -267,12 +297,22 @@ std::optional<TensorInfo> Job::result(const std::string& name) {
   }
   if (std::find(names.begin(), names.end(), name) == names.end()) fail_result(name);
   if (const auto found = planned_.find(name); found != planned_.end()) return found->second;
-  Arguments arguments = prepared(words, false);
-  std::vector<TensorInfo> planned;
-  arguments.output.planned = &planned;
-  command_.run(arguments);
-  for (std::size_t i = 0; i < names.size(); ++i) planned_.insert_or_assign(names[i], planned.at(i));
-  return planned_.at(name);
+  const auto plan = [&](const auto& of) {
+    Arguments arguments = prepared(of, false);
+    std::vector<TensorInfo> planned;
+    arguments.output.planned = &planned;
+    command_.run(arguments);
+    return planned;
+  };
+  try {
+    const std::vector<TensorInfo> planned = plan(words);
+    for (std::size_t i = 0; i < names.size(); ++i) planned_.insert_or_assign(names[i], planned[i]);
+    return planned_.at(name);
+  } catch (const Error&) {
+    // What one of the others cannot be is no matter of this one.
+    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+    return plan(std::vector{words[static_cast<std::size_t>(at)]}).back();
+  }
 }
 
 void Job::fail_result(const std::string& name) const {
@@ -291,6 +331,7 @@ const MadeTensor* Job::made(const std::string& name) const {
 
 int Job::run() {
   const Cancellation cancellation(canceled_);
+  throw_if_canceled();
   text_.clear();
   json_.clear();
   notes_.clear();
@@ -299,6 +340,9 @@ int Job::run() {
   std::vector<std::pair<const Option*, std::string>> words;
   Detours detours;
   for (auto& [name, place] : results_) {
+    if (name == "mean" && !arguments_.normalization.options.formula.has_mean()) {
+      throw Error("mean: this norm subtracts none, so that there is no such result");
+    }
     Memory memory = place.memory;
     const bool is_read = std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& role) {
       return std::any_of(role.second.begin(), role.second.end(),
@@ -321,8 +365,7 @@ int Job::run() {
     arguments.output.path = place_of("");
     places.emplace(arguments.output.path, std::nullopt);
   }
-  const bool writes_tensors = (command_.command & (kApply | kSoftmax | kConvert | kGrad)) != 0;
-  if (writes_tensors && results_.empty()) {
+  if (writes_tensors() && results_.empty()) {
     throw Error("no result is bound: nothing would be computed");
   }
   arguments.output.in_memory = &places;
@@ -410,12 +453,17 @@ std::string Job::role_in(const std::string& text) const {
     }
   };
   for (const RoleRow& row : kInputRoles) {
-    if ((row.commands & command_.command) != 0) try_role(std::string(row.name), row.word);
+    if ((row.commands & command_.command) == 0) continue;
+    try_role(std::string(row.name), row.word);
+    try_role(std::string(row.name), row.name);
   }
   for (const Option& option : all_options()) {
     if ((option.commands & command_.command) == 0 || !is_tensor(option)) continue;
     const std::string word = with_underscores(option.name());
     try_role(word, word);
+  }
+  for (const ResultRow& row : kResults) {
+    if ((row.commands & command_.command) != 0) try_role(std::string(row.name), row.name);
   }
   return found;
 }

@@ -78,13 +78,17 @@ class Job {
   // are_all: these are all that the command will write, so that an option without effect is an error.
   Arguments prepared(const std::vector<std::pair<const Option*, std::string>>& results,
                      bool are_all);
+  void take_name(const Option& option, const std::string& name);
+  void check_inputs(const Arguments& arguments) const;
+  bool writes_tensors() const;
   int run_inputs();
   int run_command(const Arguments& arguments);
 
   const CommandRow& command_;
   Given given_;
   Arguments arguments_;
-  std::map<std::string, std::string> inputs_;  // words of the command line, by their roles
+  std::map<const Option*, std::string> names_;  // by which options were given
+  std::map<std::string, std::string> inputs_;   // words of the command line, by their roles
   std::map<std::string, std::vector<std::pair<std::string, Memory>>> tensors_;  // by those words
   std::vector<std::shared_ptr<const TensorSet>> sets_;
   std::map<std::string, Place> results_;

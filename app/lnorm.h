@@ -14,7 +14,7 @@
  *
  * No function throws, prints, or keeps a pointer to a tensor's elements after the run; structs and strings that it is given are
  * copied. One thread uses a job at a time (but for lnorm_job_cancel); several jobs may run on several threads at once.
- * Strings are UTF-8, and those that a job returns live until its next call. A null job is no error for lnorm_job_free alone.
+ * Strings are UTF-8, and those that a job returns live until its next call. Of a null job functions return 2 or "".
  */
 #ifndef LNORM_H
 #define LNORM_H
@@ -111,7 +111,8 @@ LNORM_API int lnorm_job_bind_result(lnorm_job* job, const char* result, const ln
  * nothing could be judged: then lnorm_job_error is empty, and there is a report. */
 LNORM_API int lnorm_job_run(lnorm_job* job);
 
-/* Ends the run soon, or the next one at once, with status 2. Any thread may call it while lnorm_job_run runs. */
+/* Ends the run soon, or the next one at once, with status 2; the one after that goes on. Any thread may call it while lnorm_job_run
+ * runs. */
 LNORM_API void lnorm_job_cancel(lnorm_job* job);
 
 /* The report of the last run, as the program prints it, without colors, and in JSON (of inputs the manifest); empty if the command has none. */

@@ -75,6 +75,12 @@ def _text_of(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
+def _encoded(text: str, name: str) -> bytes:
+    if "\0" in text:
+        raise ValueError(f"{name}: has a character 0, {text!r}")
+    return text.encode(errors="backslashreplace")
+
+
 def _truth(name: str, value: Any) -> bool:
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):  # NumPy's
         return bool(value)
@@ -108,7 +114,8 @@ class Job:
         self.command = command
         self._bytes = self.LONG if is_long else 0
         self._kept: list[Tensor] = []
-        self._outs: dict[str, str] = {}  # what results are called here
+        self._outs = {"input": "x", "output": "y"}  # what roles and results are called here
+        self._given: set[str] = set()
 
     def __del__(self, free: Any = _library.job_free) -> None:
         free(self._job)
@@ -127,7 +134,10 @@ class Job:
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
         error.role_at_fault = role
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # or this frame would keep the job and its tensors until the next collection
 
     def _keep(self, value: Any, name: str, is_out: bool = False) -> Tensor:
         tensor = tensor_of(value, name, is_out)
@@ -137,10 +147,13 @@ class Job:
 
     def bind(self, role: str, value: Any, name: str) -> None:
         """A tensor, or for a report several in a dict, by their names. name: what the caller calls it."""
+        if role in self._given:
+            raise TypeError(f"{role}: is given twice")
+        self._given.add(role)
         if isinstance(value, dict) and self.command in _OF_SETS:
             for key, one in value.items():
                 member = self._keep(one, f"{name}[{key!r}]")
-                if _bind_member(self._job, role.encode(), str(key).encode(), ctypes.byref(member)):
+                if _bind_member(self._job, role.encode(), _encoded(str(key), name), ctypes.byref(member)):
                     self.fail()
             return
         tensor = self._keep(value, name)
@@ -171,7 +184,7 @@ class Job:
                 return
             words = [text]
         for word in words:
-            if _set(self._job, name.encode(errors="replace"), word if word is None else word.encode(errors="replace")):
+            if _set(self._job, _encoded(name, "an option"), word if word is None else _encoded(word, name)):
                 self.fail()
 
     def result(self, role: str, out: Any = None, name: str = "out") -> Any:

@@ -40,7 +40,7 @@ class Report:
     json : dict
         All that the command's ``--json`` has; to_dict() gives it as well.
     exit_status : int
-        That of the command: 0, or 1 if it found a difference.
+        That of the command: 0; 1 if it found a difference; 2 if nothing could be judged.
     """
 
     def __init__(self, exit_status: int, text: str, document: str) -> None:
@@ -252,9 +252,6 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
         status, text, document = _run(b"check", tensors, {"weight": weight, "bias": bias, **options}, True)
     lines = [f"{key.replace('_', ' ')}: {', '.join(names)}" for key, names in only.items() if names]
     verdict = Verdict(1 if only else status, "\n".join([*lines, text]), document)
-    judged = [tensor for tensor in verdict.json.get("tensors", [verdict.json]) if tensor["elements"]]
-    if verdict.exit_status == 2 and not any(tensor["verdict"] in ("differs", "not judged") for tensor in judged):
-        verdict.exit_status = 0  # nothing is wrong where there is nothing
     verdict.json.update(only)
     return verdict
 

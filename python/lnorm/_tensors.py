@@ -184,16 +184,18 @@ def _flatten(value: Any, name: str, leaves: list[Any], depth: int = 0) -> tuple[
         name = name.partition("[")[0]
         raise TypeError(f"{name}: is a list, expected an array: it is in itself, or has more than {_AXES} axes")
     if set(map(type, value)) <= {float, int, bool}:
+        before = len(leaves)
         leaves.extend(value)
-        return (len(value),)
+        return (len(leaves) - before,)
     first: tuple[int, ...] = ()
+    number = -1
     for number, one in enumerate(value):
         shape = _flatten(one, f"{name}[{number}]", leaves, depth + 1)
         first = first if number else shape
         if shape != first:
             found, expected = ("a list of " + " by ".join(map(str, axes)) if axes else "a number" for axes in (shape, first))
             raise ValueError(f"{name}[{number}]: is {found}, expected {expected}, as {name}[0] is: the list is ragged")
-    return (len(value), *first)
+    return (number + 1, *first)
 
 
 def _bytes_of(tensor: Tensor) -> bytes:
@@ -356,6 +358,8 @@ def _read_torch(value: Any, name: str, is_out: bool) -> Tensor:
         _wait_for_torch(value)
     elif torch.cuda.is_initialized() and value.is_pinned():
         torch.cuda.synchronize()  # a copy from a device may still be on its way here
+    if is_out and value.requires_grad:
+        raise TypeError(f"{name}: requires a gradient, which would not see what is written, expected its detach()")
     host = value.detach().cpu()
     if host.is_neg():
         if is_out:

@@ -1,5 +1,6 @@
 """The norms of the module beside the program: the same bytes."""
 
+import array
 import gc
 import itertools
 import os
@@ -365,6 +366,22 @@ for call in calls: call.join()
 
 
 class Manners(unittest.TestCase):
+    def test_an_error_keeps_no_tensor(self):
+        memory = array.array("f", [1, 2, 4])
+        for call in [lambda: lnorm.layer_norm(memory, eps=-1), lambda: lnorm.layer_norm(memory, [1, 2]), lambda: lnorm.layer_norm(memory, no_such=1)]:
+            gc.disable()
+            try:
+                with self.assertRaises((ValueError, TypeError)):
+                    call()
+                memory.append(5)  # which an array does not let while somebody holds it
+            finally:
+                gc.enable()
+
+    def test_a_role_is_given_once(self):
+        for call in [lambda: lnorm.layer_norm([1, 2], 2, gamma=3), lambda: lnorm.layer_norm([1, 2], input=[3, 4])]:
+            with self.assertRaisesRegex((ValueError, TypeError), "given twice"):
+                call()
+
     def test_threads_run_at_once(self):
         x = np.random.default_rng(5).normal(size=(64, 256)).astype("f4")
         expected = lnorm.layer_norm(x)

@@ -117,6 +117,14 @@ class Reports(unittest.TestCase):
         self.assertTrue(lnorm.check(xs, ys, weights))
         self.assertFalse(lnorm.compare(ys, xs))
 
+    def test_what_could_not_be_judged_is_not_right(self):
+        nothing = lnorm.check(X, X * 9, mask=np.zeros(X.shape))
+        self.assertEqual((bool(nothing), nothing.exit_status, nothing.verdict), (False, 2, "not judged"))
+        with self.assertRaisesRegex(AssertionError, "cannot be judged"):
+            testing.assert_layer_norm(X * 9, X, mask=np.zeros(X.shape))
+        testing.assert_layer_norm(X[:0], X[:0])  # there is nothing that could be wrong
+        self.assertFalse(lnorm.compare({"a": X}, {"b": X}))
+
     def test_assertions_have_the_report(self):
         testing.assert_close(RIGHT, lnorm.layer_norm(X))
         testing.assert_layer_norm(RIGHT, X)

@@ -227,6 +227,47 @@ TEST_CASE("a job's errors say what does not fit, in the job's names") {
   CHECK(lnorm_option_kind("apply", "eps_onn") == LNORM_NO_OPTION);
 }
 
+TEST_CASE("null pointers and tensors beyond memory are errors of a job") {
+  CHECK(lnorm_job_new(nullptr) == nullptr);
+  CHECK(lnorm_option_kind(nullptr, "eps") == LNORM_NO_OPTION);
+  CHECK(lnorm_job_run(nullptr) == 2);
+  CHECK(std::string(lnorm_job_error(nullptr)).empty());
+  CHECK(lnorm_job_fault(nullptr) == LNORM_INVALID);
+  const Job job = job_of("apply");
+  const std::vector<float> x = random_floats(96);
+  lnorm_tensor tensor = tensor_of(x, kShape);
+  CHECK(lnorm_job_set(job.get(), nullptr, "1") == 2);
+  CHECK(lnorm_job_bind(job.get(), nullptr, &tensor) == 2);
+  CHECK(lnorm_job_bind_member(job.get(), "input", nullptr, &tensor) == 2);
+  CHECK(lnorm_job_result(job.get(), "y", nullptr) == 2);
+  const std::int64_t huge[] = {std::int64_t{1} << 62, 4};
+  tensor.shape = huge;
+  CHECK(lnorm_job_bind(job.get(), "input", &tensor) == 2);
+  const std::int64_t far[] = {INT64_MAX, 4};
+  tensor = tensor_of(x, kShape);
+  tensor.strides = far;
+  CHECK(lnorm_job_bind(job.get(), "input", &tensor) == 2);
+  CHECK(std::string(lnorm_job_error(job.get())) == "input: has strides that leave memory");
+  CHECK(std::string(lnorm_job_role_at_fault(job.get())) == "input");
+  tensor.strides = nullptr;
+  tensor.flags = 4;
+  CHECK(lnorm_job_bind(job.get(), "input", &tensor) == 2);
+  // One option by two of its names.
+  REQUIRE(lnorm_job_set(job.get(), "gamma", "2") == 0);
+  CHECK(lnorm_job_set(job.get(), "gamma", "3") == 0);
+  CHECK(lnorm_job_set(job.get(), "weight", "2") == 2);
+  CHECK(std::string(lnorm_job_error(job.get())) == "weight is given twice, as gamma and weight");
+}
+
+TEST_CASE("one tensor of a set goes by its name") {
+  const std::vector<float> x = random_floats(96);
+  const lnorm_tensor tensor = tensor_of(x, kShape);
+  const Job job = job_of("compare");
+  lnorm_job_bind_member(job.get(), "actual", "a", &tensor);
+  lnorm_job_bind_member(job.get(), "expected", "b", &tensor);
+  CHECK(lnorm_job_run(job.get()) == 1);
+}
+
 TEST_CASE("a job is canceled from another thread") {
   const std::vector<std::int64_t> shape{2048, 512};
   const std::vector<float> x = random_floats(std::size_t{2048} * 512);
@@ -243,7 +284,9 @@ TEST_CASE("a job is canceled from another thread") {
   canceler.join();
   CHECK(status == 2);
   CHECK(lnorm_job_fault(job.get()) == LNORM_CANCELED);
-  // Others go on.
+  // The next run goes on, and so do others.
+  REQUIRE(lnorm_job_set(job.get(), "kernels", "ddof-1") == 0);
+  CHECK(lnorm_job_run(job.get()) <= 1);
   const Job next = job_of("stats");
   REQUIRE(lnorm_job_bind(next.get(), "input", &input) == 0);
   CHECK(lnorm_job_run(next.get()) == 0);

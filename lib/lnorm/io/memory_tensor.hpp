@@ -209,6 +209,7 @@ class MemorySet final : public TensorSet {
       : TensorSet(std::move(name)), tensors_(std::move(tensors)) {}
 
   std::size_t size() const override { return tensors_.size(); }
+  bool has_several() const override { return size() != 1 || !tensors_.front().first.empty(); }
   std::string tensor_name(std::size_t index) const override { return tensors_[index].first; }
   TensorInfo info(std::size_t index) const override { return tensors_[index].second.info; }
   std::unique_ptr<TensorSource> open(std::size_t index) const override {

@@ -198,7 +198,7 @@ class Opening {
     const auto literal = is_named ? set->find(*name_.member) : std::nullopt;
     if (!is_named) {
       for (std::size_t i = 0; i < set->size(); ++i) select(i, {});
-      selection.several = set->size() != 1 || is_folder_;
+      selection.several = set->has_several() || is_folder_;
     } else if (literal) {
       select(*literal, {});
     } else if (has_patterns && is_pattern(*name_.member)) {

@@ -51,6 +51,9 @@ class TensorSet {
   // Tensors are numbered in the order in which they are listed.
   virtual std::size_t size() const = 0;
 
+  // Whether its tensors go by their names, which one of a file alone does not.
+  virtual bool has_several() const { return size() != 1; }
+
   // Its name in the set; empty for a tensor that has none.
   virtual std::string tensor_name(std::size_t index) const = 0;
 
