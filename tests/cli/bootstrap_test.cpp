@@ -50,9 +50,9 @@ TEST_CASE("bootstrap.sh fresh says what it lacks", "[bootstrap]") {
   const Machine machine;
   check_refused(machine.run({"fresh"}), "fresh is for bookworm or trixie");
   check_refused(machine.run({"fresh", "sid"}), "fresh is for bookworm or trixie");
-  check_refused(
-      machine.run({"fresh", "trixie", "package"}),
-      "fresh runs demo, test, 'test system', bytes, python-test, wheel, wheel-here or static, found package");
+  check_refused(machine.run({"fresh", "trixie", "package"}),
+                "fresh runs demo, test, 'test system', bytes, python-test, wheel, wheel-here or "
+                "static, found package");
   check_refused(machine.run({"fresh", "trixie"}),
                 "fresh needs debootstrap, which is not on the PATH");
   machine.add("id", "echo 1000");
