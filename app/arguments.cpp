@@ -126,7 +126,7 @@ std::string HelpFormatter::make_group(std::string group, bool is_positional,
 
 std::string HelpFormatter::make_footer(const CLI::App* app) const {
   const CLI::App* const program = app->get_parent();
-  const std::string footer = CLI::Formatter::make_footer(app);
+  std::string footer = CLI::Formatter::make_footer(app);
   if (describes_all_ || program == nullptr) return footer;
   const std::size_t examples = footer.find("Examples:");
   return concat(footer.substr(examples == footer.npos ? 0 : examples), launcher_,

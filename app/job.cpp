@@ -114,7 +114,7 @@ class Detours {
   Memory around(const Memory& place) {
     const auto bytes =
         static_cast<std::size_t>(element_count(place.info.shape)) * item_size(place.info.dtype);
-    detours_.push_back({place, std::vector<std::byte>(bytes)});
+    detours_.emplace_back(place, std::vector<std::byte>(bytes));
     Memory here{place.info, detours_.back().second.data(), {}};
     here.strides = c_strides(here.info);
     return here;
