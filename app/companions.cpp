@@ -1,6 +1,7 @@
 #include "companions.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -241,9 +242,11 @@ void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan
         check_mask(found, x);
         break;
       case ShapeRule::affine:
+        assert(plan != nullptr);
         check_affine_shape(found, *plan);
         break;
       case ShapeRule::gradient:
+        assert(plan != nullptr);
         check_gradient_shape(found, *plan);
         break;
       case ShapeRule::rows:
@@ -355,8 +358,8 @@ TensorSource* Companions::open(TensorRole role, const TensorInfo& x, bool at_ran
   if (!has(role)) return nullptr;
   auto source = all_.at(role).open();
   if (at_random) source = with_random_access(std::move(source));
-  const bool is_whole = role_row(role).shape == ShapeRule::gradient;
-  return all_.at(role).keep(is_whole ? std::move(source) : rows_beside(x, std::move(source)));
+  if (role_row(role).shape != ShapeRule::gradient) source = rows_beside(x, std::move(source));
+  return all_.at(role).keep(std::move(source));
 }
 
 GradientInputs Companions::gradient_inputs(const TensorInfo& x, const InputName& name,

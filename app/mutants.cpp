@@ -88,7 +88,7 @@ class Trying {
     if (element_count(x.shape) == 0) {
       throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
     }
-    const Plan plan = companions_.plan(x, name);
+    Plan plan = companions_.plan(x, name);
     companions_.check_affine(plan, x, name);
     if (has_dy()) make_grad_plan(x, name);
     return plan;

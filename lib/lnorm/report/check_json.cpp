@@ -26,6 +26,7 @@ Record record_of(const Check& check) {
   for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(record_of(fit));
   const auto failures = check.comparison ? check.comparison->failures() : std::vector<Failure>();
   std::vector<Record> failed;
+  failed.reserve(failures.size());
   for (const auto& [criterion, found] : failures) {
     failed.push_back({{"criterion", criterion}, {"found", found}});
   }
