@@ -76,7 +76,7 @@ class Explainer {
         companions_(arguments) {}
 
   Plan check(const TensorInfo& x, const InputName& name) {
-    const Plan plan = companions_.plan(x, name, {.ordered = true});
+    Plan plan = companions_.plan(x, name, {.ordered = true});
     companions_.check_affine(plan, x, name);
     companions_.check(Companions::kGiven, x, name);
     return plan;
