@@ -12,7 +12,7 @@ using namespace support;
 
 // The kernels that help lists, but the reference.
 Words fast_kernels() {
-  const std::string help = output_of("apply --help"_w);
+  const std::string help = output_of("apply --help all"_w);
   const std::size_t start = help.find("--kernel ") + 9;
   std::istringstream names(help.substr(start, help.find('\n', start) - start));
   Words kernels;
