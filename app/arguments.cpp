@@ -118,7 +118,7 @@ std::string HelpFormatter::make_group(std::string group, bool is_positional,
       others += name;
     }
   }
-  if (options.size() == 1 && described.empty()) return "";  // --help, of those that have read it
+  if (options.size() == 1 && described.empty()) return "";  // the group of --help
   std::string text = group + ":\n" + described;
   if (!others.empty()) text += (described.empty() ? " " : "  also") + others + '\n';
   return text;

@@ -165,7 +165,7 @@ void Job::use(Arguments& arguments, Given& given, const Option& option,
   given.options.push_back(&option);
 }
 
-// An option may be set anew, but not by another of its names: that is somebody's mistake.
+// An option may be set again by the same name. By another of its names it is a mistake.
 void Job::take_name(const Option& option, const std::string& name) {
   const std::string& first = names_.emplace(&option, with_dashes(name)).first->second;
   if (first == with_dashes(name) || option.repeats) return;
@@ -409,9 +409,9 @@ int Job::run_inputs() {
 std::string Job::in_names(const std::string& text) const {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    // A message names the second input of check by its place on the command line, too.
+    if (text.compare(i, 8, "OUTPUT y") == 0) i += 7;
     std::size_t end = i;
-    // Messages call a second input by its place on the command line.
-    if (text.compare(i, 7, "OUTPUT ") == 0) i = end = i + 7;
     if (text.compare(i, 2, "--") == 0) {
       end = i + 2;
       while (end < text.size() &&

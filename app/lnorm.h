@@ -33,43 +33,63 @@ extern "C" {
 
 typedef struct lnorm_job lnorm_job;
 
-enum { /* flags of a tensor */
-  LNORM_SWAPPED = 1,  /* its elements are not in the machine's byte order; of an input alone */
-  LNORM_READ_ONLY = 2 /* refused as a result */
+/* Flags of a tensor. */
+enum {
+  /* The elements of an input are not in the machine's byte order. */
+  LNORM_SWAPPED = 1,
+  /* It is refused as a result. */
+  LNORM_READ_ONLY = 2
 };
 
 /* Elements in memory that the caller owns. */
 typedef struct lnorm_tensor {
-  void* data;             /* of the element whose indices are all 0; may be null if there are no elements */
-  const char* dtype;      /* "float32", "bfloat16", "float8_e4m3fn", "int64", "bool", ...: the names of --dtype and --as */
-  int32_t ndim;           /* 0 to 64; 0 is a number */
-  uint32_t flags;         /* LNORM_..., or 0 */
-  const int64_t* shape;   /* ndim extents, each 0 or more; may be null if ndim is 0 */
-  const int64_t* strides; /* ndim, in bytes, of any sign or 0 (of a result: no two elements share bytes); null: C order */
+  /* The element whose indices are all 0. May be null if there are no elements. */
+  void* data;
+  /* A name of --dtype and --as: "float32", "bfloat16", "float8_e4m3fn", "int64", "bool", ... */
+  const char* dtype;
+  /* 0 to 64; 0 is a number. */
+  int32_t ndim;
+  /* LNORM_SWAPPED, LNORM_READ_ONLY, both or 0. */
+  uint32_t flags;
+  /* ndim extents, each 0 or more. May be null if ndim is 0. */
+  const int64_t* shape;
+  /* ndim distances in bytes, of any sign or 0. Null: C order. No two elements of a result may share
+   * bytes. */
+  const int64_t* strides;
 } lnorm_tensor;
 
 /* What kind of error a job met. */
 enum {
   LNORM_OK = 0,
-  LNORM_UNKNOWN = 1,    /* the command has no such option, role or result */
-  LNORM_INVALID = 2,    /* what was given is wrong, or does not fit together */
-  LNORM_SYSTEM = 3,     /* the operating system could not do it */
+  /* The command has no such option, role or result. */
+  LNORM_UNKNOWN = 1,
+  /* A value is wrong, or values do not fit together. */
+  LNORM_INVALID = 2,
+  /* The operating system could not do it. */
+  LNORM_SYSTEM = 3,
   LNORM_NO_MEMORY = 4,
-  LNORM_CANCELED = 5    /* by lnorm_job_cancel */
+  /* By lnorm_job_cancel. */
+  LNORM_CANCELED = 5
 };
 
-/* What an option is: of lnorm_option_kind. */
+/* What lnorm_option_kind says of an option. */
 enum {
   LNORM_NO_OPTION = 0,
-  LNORM_FLAG = 1,       /* lnorm_job_set(job, option, NULL) */
-  LNORM_VALUE = 2,      /* a number, a word, or several with commas between them: lnorm_job_set(job, option, "1,2") */
-  LNORM_REPEATED = 3,   /* a value that may be set several times */
-  LNORM_TENSOR = 4,     /* a role: lnorm_job_bind, or lnorm_job_set with a literal ("2.5", "[1, 2]") or a file's name */
-  LNORM_NEGATED = 5,    /* a flag that is called no-OPTION: to set it turns off what is on otherwise */
-  LNORM_OF_PROGRAM = 6  /* an option of the program that has no meaning in a job (--output, --json, --color, ...) */
+  /* lnorm_job_set(job, option, NULL) */
+  LNORM_FLAG = 1,
+  /* A number, a word, or several with commas between them: lnorm_job_set(job, option, "1,2") */
+  LNORM_VALUE = 2,
+  /* A value that may be set several times. */
+  LNORM_REPEATED = 3,
+  /* A role: lnorm_job_bind, or lnorm_job_set with a literal ("2.5", "[1, 2]") or a file's name. */
+  LNORM_TENSOR = 4,
+  /* The flag is called no-OPTION, and turns off what is on otherwise. */
+  LNORM_NEGATED = 5,
+  /* Of the program alone: --output, --json, --color and others. */
+  LNORM_OF_PROGRAM = 6
 };
 
-/* "0.9.0" */
+/* "0.8.0" */
 LNORM_API const char* lnorm_version(void);
 
 /* One of the values above; LNORM_NO_OPTION also where there is no such command. */
@@ -92,8 +112,10 @@ LNORM_API int lnorm_job_set(lnorm_job* job, const char* option, const char* valu
  * elements must stay until the run has ended. */
 LNORM_API int lnorm_job_bind(lnorm_job* job, const char* role, const lnorm_tensor* tensor);
 
-/* Binds one of several tensors of a role, which other roles and results are paired with by its name. */
-LNORM_API int lnorm_job_bind_member(lnorm_job* job, const char* role, const char* name, const lnorm_tensor* tensor);
+/* Binds one of several tensors of a role; those of other roles are found by the same name. check, compare, mutants and stats
+ * take several. */
+LNORM_API int lnorm_job_bind_member(lnorm_job* job, const char* role, const char* name,
+                                    const lnorm_tensor* tensor);
 
 /* Says dtype and shape of a result before the run: "y", "mean", "rstd" and "sum" of apply; "y" of softmax and convert; "dx",
  * "dweight" and "dbias" of grad. All inputs and options must be there. data is null, strides is null, shape lives until the

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 until=$(($(date +%s) + ${1:-150}))
 
-git ls-files '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
+git ls-files '*.cpp' '*.hpp' '*.h' | xargs clang-format --dry-run -Werror
 
 # clang-tidy takes the compiler's options from there: g++'s, of each file by itself.
 cmake --preset debug -DLNORM_MPI=ON >/dev/null

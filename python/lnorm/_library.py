@@ -104,7 +104,7 @@ def _work(tasks: queue.SimpleQueue[Any]) -> None:
 class Job:
     """A command with its options and tensors, which are kept until the job goes."""
 
-    # What has fewer bytes than this is done before a hand is on the keyboard: Ctrl-C need not end it.
+    # Work on fewer bytes ends before a user can press Ctrl-C.
     LONG = 1 << 22
 
     def __init__(self, command: bytes, is_long: bool = False) -> None:
