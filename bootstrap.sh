@@ -260,7 +260,7 @@ END
     rm -f build/*.deb
     (umask 022 && cpack --config build/release/CPackConfig.cmake -B build/release/packages >/dev/null)
     mv build/release/packages/*.deb build/
-    lintian --fail-on error build/*.deb
+    lintian --fail-on error --suppress-tags debian-changelog-line-too-long,initial-upload-closes-no-bugs build/*.deb
     ls build/*.deb
     ;;
   lint)

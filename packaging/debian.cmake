@@ -48,7 +48,11 @@ list(SORT functions)
 list(JOIN functions "\n" functions)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/symbols
   "liblnorm.so.0 liblnorm0 #MINVER#\n LNORM_0@LNORM_0 0.8.0\n${functions}\n")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_BINARY_DIR}/symbols)
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/shlibs "liblnorm 0 liblnorm0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+foreach(file symbols shlibs triggers)
+  list(APPEND CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_BINARY_DIR}/${file})
+endforeach()
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "layer normalization in C, a shared library
 The commands of lnorm on tensors in memory: normalizes them over any axes, each
 result exact and rounded once, compares them and judges kernels.")
