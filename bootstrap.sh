@@ -303,7 +303,7 @@ END
     cmake --build --preset release --target lnorm_app
     prepare_cross "$2" "$triplet"
     build "cross-$2"
-    tests/cross/same_bytes.py build/release/lnorm "${emulator[@]}" "build/cross-$2/lnorm"
+    tests/cross/same_bytes.py --cases 60 build/release/lnorm "${emulator[@]}" "build/cross-$2/lnorm"
     ;;
   fresh)
     case "${2:-}" in

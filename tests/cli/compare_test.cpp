@@ -32,7 +32,7 @@ struct LongLists : Workplace {
 
 }  // namespace
 
-TEST_CASE("the exit status of compare says whether the tensors agree") {
+TEST_CASE("the exit status of compare says whether the tensors agree", "[many]") {
   struct Case {
     std::string actual;
     std::string expected;
@@ -175,7 +175,7 @@ TEST_CASE("ACTUAL and EXPECTED are taken in the order in which they stand") {
   }
 }
 
-TEST_CASE("compare lists as many mismatches as are asked for") {
+TEST_CASE("compare lists as many mismatches as are asked for", "[many]") {
   const LongLists at;
   const auto mismatches = [&](const Words& options) {
     const Outcome outcome = at.run("ones.npy --json"_w + options);

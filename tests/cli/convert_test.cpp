@@ -16,7 +16,8 @@ std::string dtype_of(const std::string& code) {
 
 }  // namespace
 
-TEST_CASE("converted elements keep every bit, in any format, byte order and memory order") {
+TEST_CASE("converted elements keep every bit, in any format, byte order and memory order",
+          "[many]") {
   const Workplace at;
   std::mt19937_64 random(5);
   std::string bytes;

@@ -392,7 +392,7 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for",
   }
 }
 
-TEST_CASE("inputs are the same bytes every time, others by another seed", "[inputs]") {
+TEST_CASE("inputs are the same bytes every time, others by another seed", "[inputs][many]") {
   const Workplace files;
   const auto made = [&](const std::string& options) {
     return files.shell("lnorm inputs --shape 3,8 " + options + " -o c.npz && cat c.npz | cksum")

@@ -26,7 +26,7 @@ std::string text_of(const std::string& document) {
 
 }  // namespace
 
-TEST_CASE("every command of README and docs prints what stands below it", "[cli]") {
+TEST_CASE("every command of README and docs prints what stands below it", "[cli][many]") {
   const std::vector<Example> of_readme = examples_of(text_of("README.md"));
   REQUIRE(of_readme.size() >= 5);
   CHECK(of_readme.front().command == kFindLnorm);

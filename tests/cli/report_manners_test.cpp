@@ -92,7 +92,8 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
   CHECK(none.at("worst").is_null());
 }
 
-TEST_CASE("the worst are the same by any number of threads, from a file and a pipe", "[reports]") {
+TEST_CASE("the worst are the same by any number of threads, from a file and a pipe",
+          "[reports][many]") {
   const Workplace at;
   constexpr std::int64_t kRows = 700;
   constexpr std::int64_t kLength = 333;  // so that rows cross the borders of blocks

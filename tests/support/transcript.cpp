@@ -6,6 +6,7 @@
 
 #include "support/commands.hpp"
 #include "support/markdown.hpp"
+#include "support/pace.hpp"
 
 namespace support {
 
@@ -153,6 +154,12 @@ std::size_t check_examples(const std::filesystem::path& file, Kind kind) {
   CAPTURE(file.string());
   const std::string markdown = read_file(file);
   std::vector<Example> wanted = examples_of(markdown);
+  if (kind == Kind::transcript) {
+    std::erase_if(wanted, [section = 0](const Example& example) mutable {
+      if (example.begins_section) ++section;
+      return section > 0 && !takes(section);
+    });
+  }
   const bool has_setup = !wanted.empty() && wanted.front().command == kFindLnorm;
   if (kind == Kind::document && !has_setup) wanted.insert(wanted.begin(), {kFindLnorm, ""});
   std::vector<Example> printed = run_in_shell(wanted, kind);

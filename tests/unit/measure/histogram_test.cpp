@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/elements.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -337,8 +338,12 @@ TEST_CASE("histograms that are merged are one of all numbers", "[measure]") {
     return normals(count, seed++, 0, scale);
   };
   // Few numbers and many, finely counted and coarsely, more together than either has, and none.
-  const std::vector<std::vector<double>> parts{
-      {}, {1, 2, kInfinity}, part(50'000, 1), part(50'000, 1e-3), part(200'000, 2), {-kInfinity}};
+  const std::vector<std::vector<double>> parts{{},
+                                               {1, 2, kInfinity},
+                                               part(support::share(50'000), 1),
+                                               part(support::share(50'000), 1e-3),
+                                               part(support::share(200'000), 2),
+                                               {-kInfinity}};
   for (const auto& first : parts) {
     for (const auto& second : parts) {
       CAPTURE(first.size(), second.size());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/pace.hpp"
 
 namespace {
 
@@ -67,6 +68,7 @@ std::vector<std::int64_t> positions(const WorstElements& worst) {
 TEST_CASE("the worst elements are those that sorting finds, however they are divided",
           "[measure]") {
   const std::vector<WorstElement> all = elements(3000);
+  int number = 0;
   for (const WorstBy by : {WorstBy::ulp, WorstBy::abs, WorstBy::rel, WorstBy::row_ulp}) {
     for (const std::size_t most : {0U, 1U, 5U, 40U, 1000U, 5000U}) {
       for (const std::int64_t row_length : {1, 7, 1000}) {
@@ -77,6 +79,7 @@ TEST_CASE("the worst elements are those that sorting finds, however they are div
         for (const std::size_t block : {1U, 13U, 512U, 3000U}) {
           for (const bool with_floor : {false, true}) {
             CAPTURE(static_cast<int>(by), most, row_length, block, with_floor);
+            if (!support::takes(number++)) continue;
             WorstElements worst(most, by, rows);
             for (std::size_t begin = 0; begin < all.size(); begin += block) {
               WorstElements part(most, by, rows);
