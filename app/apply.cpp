@@ -12,7 +12,9 @@
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
+#include "lnorm/pipeline/tensor_scale.hpp"
 #include "normalization_text.hpp"
+#include "quantization.hpp"
 
 namespace lnorm::app {
 
@@ -39,19 +41,30 @@ class Normalization {
     const Plan plan = this->plan(x, name);
     std::vector<TensorInfo> results{plan.result()};
     results.resize(1 + columns_.size(), {"", DType::float64, plan.row_shape(arguments_.keepdim)});
-    if (arguments_.save_sum) results.push_back(plan.result());
+    if (arguments_.save_sum) results.push_back(plan.sum());
+    if (arguments_.save_scale) {
+      const bool is_one = arguments_.quantization.scale_of == ScaleOf::tensor;
+      results.push_back({"", arguments_.quantization.scale_dtype,
+                         is_one ? Shape{1} : plan.scale_shape(arguments_.keepdim)});
+    }
     return results;
   }
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
     const Plan plan = this->plan(tensor.source->info(), name);
     const Affine& affine = companions_.affine(plan);
-    const auto source =
-        companions_.add_residual(std::move(tensor.source), plan.out, work.threads());
+    auto source = companions_.add_residual(std::move(tensor.source), plan.rounding, work.threads());
+    const bool is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor;
+    if (is_of_tensor) source = with_random_access(std::move(source));
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       writers.push_back(std::make_unique<RowWriter>(outputs_.sink(1 + i), plan, columns_[i]));
+      observers.push_back(writers.back().get());
+    }
+    if (arguments_.save_scale && !is_of_tensor) {
+      writers.push_back(std::make_unique<RowWriter>(outputs_.sink(results_without_scale()), plan,
+                                                    arguments_.quantization.scale_dtype));
       observers.push_back(writers.back().get());
     }
     std::optional<SumWriter> sum;
@@ -68,13 +81,42 @@ class Normalization {
     } else {
       const GivenStatistics* const given = companions_.given(plan);
       if (sum) observers.push_back(&*sum);
-      lnorm::run(*source, plan, normalization(backend_, given, affine, plan.formula), observers,
-                 &sink, options);
+      if (arguments_.quantization) {
+        quantize(*source, plan, given, affine, observers, sink, options);
+      } else {
+        lnorm::run(*source, plan, normalization(backend_, given, affine, plan.formula), observers,
+                   &sink, options);
+      }
     }
     companions_.finish();
   }
 
  private:
+  std::size_t results_without_scale() const {
+    return 1 + columns_.size() + (arguments_.save_sum ? 1 : 0);
+  }
+
+  void quantize(TensorSource& source, const Plan& plan, const GivenStatistics* given,
+                const Affine& affine, std::span<RowObserver* const> observers, TensorSink& sink,
+                const RunOptions& options) {
+    const Quantization quantization = quantization_of(arguments_.quantization, plan);
+    const AffineTerm* scales = companions_.given_scale(plan);
+    AffineTerm of_tensor;
+    if (arguments_.quantization.scale_of == ScaleOf::tensor) {
+      const RowQuantizer first(backend_, given, affine, plan.formula, quantization);
+      const double scale = scale_of_tensor(source, plan, first, quantization,
+                                           {.threads = options.threads, .ranks = options.ranks});
+      scales = &(of_tensor = AffineTerm({scale}, {}));
+      if (arguments_.save_scale) {
+        write_numbers({scale}, {"", quantization.scale_dtype, {1}},
+                      outputs_.sink(results_without_scale()), options);
+      }
+    }
+    const RowQuantizer quantizer(backend_, given, affine, plan.formula, quantization, scales,
+                                 plan.affine);
+    lnorm::run(source, plan, lnorm::quantization(quantizer), observers, &sink, options);
+  }
+
   const NormalizationArguments& options() const noexcept { return arguments_.normalization; }
 
   std::vector<OutputName> output_names() const {
@@ -86,19 +128,21 @@ class Normalization {
     add("--save-mean", arguments_.save_mean, "mean");
     add("--save-rstd", arguments_.save_rstd, "rstd");
     add("--save-sum", arguments_.save_sum, "sum");
+    add("--save-scale", arguments_.save_scale, "scale");
     return names;
   }
 
   Plan plan(const TensorInfo& x, const InputName& name) {
     const bool given = companions_.are_given();
-    Plan plan = companions_.plan(
-        x, name, {.whole = given, .in_tiles = !arguments_.save_sum, .given = given});
+    RowNeeds needs{.whole = given, .in_tiles = !arguments_.save_sum, .given = given};
+    if (arguments_.quantization) needs = quantized_rows(arguments_.quantization);
+    Plan plan = companions_.plan(x, name, needs);
     companions_.check(Companions::kGiven, x, name);
     plan.wants_mean_and_rstd = !columns_.empty();
     plan.saturates = arguments_.output.saturates;
     check_float8(arguments_.output, plan.out);
-    if (arguments_.save_sum && is_float8(plan.out)) {
-      throw Error(concat("--save-sum is in the output dtype, found ", lnorm::name(plan.out),
+    if (arguments_.save_sum && is_float8(plan.rounding)) {
+      throw Error(concat("--save-sum is in the output dtype, found ", lnorm::name(plan.rounding),
                          ", expected ", dtype_list(is_larger_float)));
     }
     if (plan.wants_mean_and_rstd) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
@@ -121,6 +165,7 @@ int apply(const Arguments& arguments) {
     throw Error(concat(option_of(arguments.normalization.options.formula),
                        " subtracts no mean, so that there is none for --save-mean"));
   }
+  check_quantization(arguments);
   Normalization normalization(arguments);
   const Inputs inputs = open_inputs(arguments);
   check_named(inputs);

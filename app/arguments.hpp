@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
@@ -71,6 +72,25 @@ struct NormalizationArguments {
   std::string kernel;
 };
 
+// Whose largest |y| makes the scale of quantized results.
+enum class ScaleOf { row, tensor, group, given };
+
+struct QuantizationArguments {
+  std::optional<ScaleOf> scale_of;  // of results that are not quantized nothing is given
+  std::int64_t group = 0;
+  std::optional<double> qmax;
+  double amax_min = 0;
+  double amax_max = kInfinity;
+  double scale_min = 0;
+  double scale_max = kInfinity;
+  bool power_of_two = false;
+  DType scale_dtype = DType::float32;
+  bool rounds_y = false;
+  bool is_transposed = false;  // the kernel's scales, groups first
+
+  explicit operator bool() const { return scale_of.has_value(); }
+};
+
 struct PrintArguments {
   PrintOptions options;
   bool threshold = false;  // is given
@@ -124,7 +144,8 @@ struct Arguments {
   TensorWords tensors;   // beside these
   NormalizationArguments normalization;
   std::optional<NormalizedAxes> axes;  // as given
-  OutputArguments output;              // grad: of all gradients, but for the path
+  QuantizationArguments quantization;
+  OutputArguments output;  // grad: of all gradients, but for the path
   PageArguments page;
   WorkArguments work;
 
@@ -147,6 +168,7 @@ struct Arguments {
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
   std::optional<std::string> save_sum;
+  std::optional<std::string> save_scale;
   bool keepdim = true;
 
   // grad

@@ -13,13 +13,16 @@
 #include "compare_sets.hpp"
 #include "judging.hpp"
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_gradients.hpp"
 #include "lnorm/pipeline/compare.hpp"
+#include "lnorm/pipeline/judged_quantized.hpp"
 #include "lnorm/report/page/sections.hpp"
+#include "quantization.hpp"
 #include "report_output.hpp"
 #include "terminal.hpp"
 
@@ -38,7 +41,7 @@ std::string output_word(const Arguments& arguments, const Selection* selection) 
 // Whether OUTPUT is not all that is judged.
 bool judges_more(const TensorWords& tensors) {
   return tensors.contains(TensorRole::dy) || tensors.contains(TensorRole::actual_mean) ||
-         tensors.contains(TensorRole::actual_rstd);
+         tensors.contains(TensorRole::actual_rstd) || tensors.contains(TensorRole::actual_scale);
 }
 
 // Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
@@ -72,6 +75,22 @@ void refuse_details(const Arguments& arguments, bool several) {
   }
   throw Error(concat(option, " has no effect: several tensors have a line each"),
               "FILE:NAME judges one");
+}
+
+// Quantized outputs have a verdict, and nothing else.
+void refuse_with_quantized(const Arguments& arguments) {
+  const TensorWords& tensors = arguments.tensors;
+  const std::string_view option = arguments.worst                         ? "--worst"
+                                  : arguments.histogram                   ? "--histogram"
+                                  : arguments.rows_out                    ? "--rows-out"
+                                  : arguments.page.is_wanted()            ? "--page"
+                                  : has_criteria(arguments)               ? "a criterion"
+                                  : tensors.contains(TensorRole::mask)    ? "--mask"
+                                  : tensors.contains(TensorRole::dy)      ? "--dy"
+                                  : !tensors.contains(TensorRole::output) ? "no OUTPUT"
+                                                                          : "";
+  if (!option.empty())
+    throw Error(concat("--quantize judges OUTPUT and its scales, found ", option));
 }
 
 // Whether an option asks for a comparison of OUTPUT with the exact result.
@@ -130,14 +149,16 @@ class Checking {
     const Plan plan = check(x, name);
     const Affine& affine = companions_.affine(plan);
     const auto alone = std::move(tensor.source);
-    auto source =
-        companions_.add_residual(std::make_unique<LentSource>(*alone), plan.out, work.threads());
+    auto source = companions_.add_residual(std::make_unique<LentSource>(*alone), plan.rounding,
+                                           work.threads());
     // What is judged is read again, by rows.
     if (explains_ || has(TensorRole::dy)) source = with_random_access(std::move(source));
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
     if (has(TensorRole::output)) {
-      Check y = check_output(*source, *alone, x, name, plan, affine, options);
+      Check y = arguments_.quantization
+                    ? check_quantized(*source, x, plan, affine, options)
+                    : check_output(*source, *alone, x, name, plan, affine, options);
       std::vector<Check> saved = std::exchange(y.statistics, {});
       found.push_back({name.title, std::move(y)});
       add_parts(name, std::move(saved), found);
@@ -207,6 +228,29 @@ class Checking {
     return found;
   }
 
+  Check check_quantized(TensorSource& source, const TensorInfo& x, const Plan& plan,
+                        const Affine& affine, const RunOptions& options) {
+    TensorSource& actual = *companions_.open(TensorRole::output, x, true);
+    const Quantization quantization = quantization_of(arguments_.quantization, plan);
+    const QuantizedInputs inputs{
+        .x = source,
+        .actual = actual,
+        .scale = companions_.open(TensorRole::actual_scale, x, true),
+        .is_transposed = arguments_.quantization.is_transposed,
+        .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,
+        .weight = companions_.weight(),
+        .bias = companions_.bias(),
+        .affine = affine,
+        .given = companions_.given(plan),
+        .quantization = quantization,
+        .given_scale = companions_.given_scale(plan)};
+    const CheckOptions asked = check_options(plan.rounding);
+    const bool is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum;
+    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum, asked, options);
+    actual.finish();
+    return found;
+  }
+
   // What is judged beside y, or in its place.
   static void add_parts(const InputName& name, std::vector<Check> parts,
                         std::vector<NamedCheck>& found) {
@@ -261,8 +305,18 @@ class Checking {
     companions_.find(kJudged, x, name);
     companions_.check_shapes(kJudged, x);
     const TensorInfo* const actual = companions_.info(TensorRole::output);
-    Plan plan = companions_.plan(x, name, kWholeRows,
+    RowNeeds needs = kWholeRows;
+    if (arguments_.quantization) {
+      needs = quantized_rows(arguments_.quantization);
+      needs.ordered = true;
+      if (!is_quantized_dtype(actual->dtype)) {
+        throw Error(concat(printable(actual->name), ": is ", lnorm::name(actual->dtype),
+                           ", expected ", dtype_list(is_quantized_dtype), " with --quantize"));
+      }
+    }
+    Plan plan = companions_.plan(x, name, needs,
                                  actual != nullptr ? std::optional(actual->dtype) : std::nullopt);
+    companions_.check({TensorRole::actual_scale}, x, name, &plan);
     plan.saturates = arguments_.output.saturates;
     const bool is_for_float8 = arguments_.output.saturates || arguments_.output.scale;
     if (is_for_float8 && actual != nullptr && !is_float8(plan.out)) {
@@ -327,12 +381,14 @@ class Checking {
 }  // namespace
 
 int check(const Arguments& arguments) {
+  check_quantization(arguments);
   Inputs inputs = open_inputs(arguments);
   auto* const selection = std::get_if<Selection>(&inputs);
   const bool several = selection == nullptr || selection->several || judges_more(arguments.tensors);
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }
+  if (arguments.quantization) refuse_with_quantized(arguments);
   if (selection != nullptr) choose_tensors(arguments.pairing, *selection);
   refuse_details(arguments, several);
   Checking checking(arguments, selection);

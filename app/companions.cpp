@@ -228,9 +228,11 @@ void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan
     if (!has(role)) continue;
     const TensorRoleRow& row = role_row(role);
     const TensorInfo& found = *info(role);
-    if (row.dtype == DTypeRule::floating && !is_floating(found.dtype)) {
+    const bool is_quantized = arguments_.quantization && found.dtype == DType::int8;
+    if (row.dtype == DTypeRule::floating && !is_result(found.dtype) && !is_quantized) {
       throw Error(concat(printable(found.name), ": is ", name(found.dtype), ", expected ",
-                         dtype_list(is_floating), ": nothing says the scale of integers"));
+                         dtype_list(is_result), ": nothing says the scale of integers"),
+                  role == TensorRole::output && found.dtype == DType::int8 ? "--quantize row" : "");
     }
     switch (row.shape) {
       case ShapeRule::sum:
@@ -241,6 +243,9 @@ void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan
       case ShapeRule::broadcast:
         check_mask(found, x);
         break;
+      case ShapeRule::one_or_affine:
+        if (element_count(found.shape) == 1) break;
+        [[fallthrough]];
       case ShapeRule::affine:
         assert(plan != nullptr);
         check_affine_shape(found, *plan);
@@ -249,12 +254,29 @@ void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan
         assert(plan != nullptr);
         check_gradient_shape(found, *plan);
         break;
+      case ShapeRule::scales:
+        assert(plan != nullptr);
+        check_scale_shape(found, *plan);
+        break;
       case ShapeRule::rows:
         if (row.naming == Naming::literal && found.shape.empty()) break;
         check_row_numbers(found, x, arguments_.normalization.options.axes);
         break;
     }
   }
+}
+
+void Companions::check_scale_shape(const TensorInfo& info, const Plan& plan) const {
+  const bool is_one = arguments_.quantization.scale_of == ScaleOf::tensor;
+  if (is_one ? element_count(info.shape) == 1
+             : info.shape == plan.scale_shape(true) || info.shape == plan.scale_shape(false)) {
+    return;
+  }
+  const bool is_transposed = arguments_.quantization.is_transposed;
+  const Shape expected = is_one ? Shape{1} : plan.scale_shape(true);
+  if (is_transposed && element_count(info.shape) == element_count(expected)) return;
+  throw Error(concat(printable(info.name), " has shape ", to_string(info.shape), ", expected ",
+                     to_string(expected), is_transposed ? ", the groups first" : ""));
 }
 
 void Companions::check_gradient_shape(const TensorInfo& info, const Plan& plan) const {
@@ -273,8 +295,8 @@ void Companions::check_gradient_shape(const TensorInfo& info, const Plan& plan) 
 
 void Companions::check_affine(const Plan& plan, const TensorInfo& x, const InputName& name) {
   const Rounding& rounding = arguments_.normalization.options.rounding;
-  if (rounding.xhat || rounding.product) check_rounding_dtype(plan.out);
-  check({TensorRole::weight, TensorRole::bias}, x, name, &plan);
+  if (rounding.xhat || rounding.product) check_rounding_dtype(plan.rounding);
+  check({TensorRole::weight, TensorRole::bias, TensorRole::given_scale}, x, name, &plan);
   const std::optional<DType> as = arguments_.input.options.as;
   const bool is_used = as && std::any_of(all_.begin(), all_.end(), [&](const auto& companion) {
                          return companion.second.has_dtype(*as);
@@ -297,7 +319,10 @@ TensorInfo Companions::sum(const TensorInfo& x, DType out, const InputName& name
 Plan Companions::plan(const TensorInfo& x, const InputName& name, const RowNeeds& needs,
                       std::optional<DType> out) {
   const DType dtype = out.value_or(output_dtype(x.dtype, arguments_.output.dtype));
-  return make_plan(sum(x, dtype, name), arguments_.normalization.options, dtype, needs);
+  const DType rounding = arguments_.quantization ? output_dtype(x.dtype, {}) : dtype;
+  Plan plan = make_plan(sum(x, rounding, name), arguments_.normalization.options, dtype, needs);
+  plan.rounding = rounding;
+  return plan;
 }
 
 std::unique_ptr<TensorSource> Companions::add_residual(std::unique_ptr<TensorSource> x, DType out,
@@ -334,6 +359,18 @@ AffineTerm Companions::term(TensorRole role) {
   const bool plus_one =
       role == TensorRole::weight && arguments_.normalization.options.zero_centered_weight;
   return has(role) ? all_.at(role).term(plus_one) : AffineTerm();
+}
+
+const AffineTerm* Companions::given_scale(const Plan& plan) {
+  if (!has(TensorRole::given_scale)) return nullptr;
+  const std::vector<double> numbers = term(TensorRole::given_scale).numbers();
+  for (const double number : numbers) {
+    if (number > 0 && std::isfinite(number)) continue;
+    throw Error(concat(printable(info(TensorRole::given_scale)->name), ": is ", number,
+                       ", expected a scale, positive and finite"));
+  }
+  given_scale_ = term(TensorRole::given_scale).laid_out(plan.affine);
+  return &given_scale_;
 }
 
 const GivenStatistics* Companions::given(const Plan& plan) {

@@ -104,6 +104,10 @@ class Companions {
   const AffineTerm& weight() const noexcept { return weight_; }
   const AffineTerm& bias() const noexcept { return bias_; }
 
+  // Scales of quantized results that are not computed, in the order of the plan's layout; null if there are none. Throws Error unless
+  // they are positive and finite.
+  const AffineTerm* given_scale(const Plan& plan);
+
   // Statistics of a plan's rows that are not computed; null if there are none. Throws Error for a variance below 0.
   bool are_given() const { return has(TensorRole::rstd) || has(TensorRole::variance); }
   const GivenStatistics* given(const Plan& plan);
@@ -132,6 +136,7 @@ class Companions {
     return has(TensorRole::rstd) ? TensorRole::rstd : TensorRole::variance;
   }
   std::optional<DType> rounded_to(DType out) const;
+  void check_scale_shape(const TensorInfo& info, const Plan& plan) const;
   void check_gradient_shape(const TensorInfo& info, const Plan& plan) const;
 
   const Arguments& arguments_;
@@ -139,6 +144,7 @@ class Companions {
   std::optional<AffineLayout> layout_;  // of these, if they are of what was found last
   AffineTerm weight_;
   AffineTerm bias_;
+  AffineTerm given_scale_;
   Affine affine_;
   GivenStatistics given_;
 };

@@ -38,13 +38,10 @@ struct ResultRow {
   std::string_view option;
 };
 constexpr std::array kResults{
-    ResultRow{kApply | kSoftmax | kConvert, "y", "-o"},
-    ResultRow{kApply, "mean", "--save-mean"},
-    ResultRow{kApply, "rstd", "--save-rstd"},
-    ResultRow{kApply, "sum", "--save-sum"},
-    ResultRow{kGrad, "dx", "--dx"},
-    ResultRow{kGrad, "dweight", "--dweight"},
-    ResultRow{kGrad, "dbias", "--dbias"},
+    ResultRow{kApply | kSoftmax | kConvert, "y", "-o"}, ResultRow{kApply, "mean", "--save-mean"},
+    ResultRow{kApply, "rstd", "--save-rstd"},           ResultRow{kApply, "sum", "--save-sum"},
+    ResultRow{kApply, "scale", "--save-scale"},         ResultRow{kGrad, "dx", "--dx"},
+    ResultRow{kGrad, "dweight", "--dweight"},           ResultRow{kGrad, "dbias", "--dbias"},
 };
 
 // They say how a terminal, a standard stream or an output file is used, which a job has none of.
@@ -262,10 +259,12 @@ Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>
   if (!arguments.output.dtype) {
     // Results that have a place say their dtypes.
     for (const auto& [name, place] : results_) {
-      if (!is_floating(place.memory.info.dtype) || name == "mean" || name == "rstd") continue;
+      const DType of_place = place.memory.info.dtype;
+      const bool is_quantized = arguments.quantization && of_place == DType::int8;
+      if (name == "mean" || name == "rstd" || !(is_floating(of_place) || is_quantized)) continue;
       const bool is_parameter = name == "dweight" || name == "dbias";
       auto& dtype = is_parameter ? arguments.parameter_dtype : arguments.output.dtype;
-      if (name != "sum") dtype = place.memory.info.dtype;
+      if (name != "sum" && name != "scale") dtype = place.memory.info.dtype;
     }
   }
   arguments.input.options.in_parallel = in_parallel(arguments.work.threads);

@@ -101,8 +101,8 @@ class Trying {
     const auto given = std::move(tensor.source);
     // All of it is read again, row by row.
     const auto alone = with_random_access(std::make_unique<LentSource>(*given));
-    const auto source = with_random_access(
-        companions_.add_residual(std::make_unique<LentSource>(*alone), plan.out, work.threads()));
+    const auto source = with_random_access(companions_.add_residual(
+        std::make_unique<LentSource>(*alone), plan.rounding, work.threads()));
     const MutantInputs inputs{
         .x = *source,
         .alone = companions_.has(TensorRole::residual) ? alone.get() : nullptr,

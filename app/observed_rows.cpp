@@ -23,7 +23,7 @@ void ObservedRows::run(std::unique_ptr<TensorSource> input, const InputName& nam
                        const MakeObserver& observer) {
   const Plan plan = check(input->info(), name);
   const Affine& affine = companions_.affine(plan);
-  const auto source = companions_.add_residual(std::move(input), plan.out, work.threads());
+  const auto source = companions_.add_residual(std::move(input), plan.rounding, work.threads());
   const GivenStatistics* const given = companions_.given(plan);
   RowObserver* const observers[] = {&observer(plan)};
   lnorm::run(*source, plan, normalization(backend_, given, affine, plan.formula), observers,

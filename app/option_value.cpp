@@ -60,6 +60,15 @@ double OptionValue::real_not_negative() const {
   return value;
 }
 
+double OptionValue::positive_quotient() const {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const OptionValue above{option, "", text.substr(0, slash)};
+  const OptionValue below{option, "", slash < text.size() ? text.substr(slash + 1) : "1"};
+  const double value = above.real() / below.real();
+  if (value > 0 && std::isfinite(value)) return value;
+  throw Error(concat(option, ": '", printable(text), "' is not a positive number"));
+}
+
 double OptionValue::cosine() const {
   const double value = real();
   if (value >= -1 && value <= 1) return value;

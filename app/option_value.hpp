@@ -32,6 +32,7 @@ struct OptionValue {
   // The float64 nearest to the decimal, which must not be beyond the largest.
   double real() const;
   double real_not_negative() const;
+  double positive_quotient() const;  // or a number: 1/448
   double cosine() const;
 
   // Integers with commas between them, as 3,4 or [3,4] or (3, 4).

@@ -30,6 +30,7 @@ constexpr std::string_view kFlag;    // has no value
 constexpr std::string_view kOutput;  // the group of what the command puts out
 constexpr std::string_view kNormalization = "Normalization";
 constexpr std::string_view kInput = "Input";
+constexpr std::string_view kQuantization = "Quantization, q = y / scale";
 constexpr std::string_view kCriteria = "Criteria, of which all that are given must hold";
 constexpr std::string_view kKernel = "Kernels that are right or wrong";
 constexpr std::string_view kSeveral = "Several tensors (options with a PATTERN: several times)";
@@ -71,6 +72,7 @@ constexpr std::array<NoEffect, 3> kNoDivisor{
     {{.beside = "--rstd --variance", .unless = "--dy", .in = kGiven},
      {.beside = "--variance", .in = kGrad | kCheck}}};
 
+constexpr std::array<NoEffect, 3> kNotQuantized{{{.without = "--quantize"}}};
 constexpr std::array<NoEffect, 3> kTextAlone{{{.beside = kReportOptions}}};
 constexpr std::array<NoEffect, 3> kShownOrOnPage{{{.beside = "--quiet --csv", .unless = "--page"}}};
 
@@ -104,13 +106,29 @@ void set_ddof(Arguments& a, std::int64_t ddof) {
 }
 
 void set_roundings(Arguments& a, const Value& v) {
-  for (const std::string& step : v.words_of({"sum", "xhat", "product"}, "sum, xhat and product")) {
+  for (const std::string& step :
+       v.words_of({"sum", "xhat", "product", "y"}, "sum, xhat, product and y")) {
     bool& rounds = step == "sum"    ? a.normalization.round_sum
                    : step == "xhat" ? a.normalization.options.rounding.xhat
+                   : step == "y"    ? a.quantization.rounds_y
                                     : a.normalization.options.rounding.product;
     rounds = true;
   }
 }
+
+void set_quantization(Arguments& a, const Value& v) {
+  QuantizationArguments& to = a.quantization;
+  constexpr std::string_view kGroup = "group:";
+  if (v.text.starts_with(kGroup)) {
+    to.scale_of = ScaleOf::group;
+    to.group = Value{v.option, "", v.text.substr(kGroup.size())}.integer(1, INT64_MAX);
+    return;
+  }
+  const Value word{v.option, "row|tensor|static|group:K", v.text};
+  to.scale_of = word.one_of({ScaleOf::row, ScaleOf::tensor, ScaleOf::given});
+}
+
+double float32_of(const Value& v) { return static_cast<float>(v.positive_quotient()); }
 
 void append_ids(std::vector<std::string>& ids, const Value& v) {
   for (const std::string_view id : split(v.text, ',')) ids.emplace_back(id);
@@ -168,6 +186,8 @@ std::string input_dtypes() {
 std::string float8_dtypes() { return dtype_names(is_float8); }
 
 std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
+
+std::string apply_dtypes() { return concat(output_dtypes(), "|int8"); }
 
 std::string input_formats() {
   std::vector<std::string_view> names;
@@ -349,7 +369,7 @@ constexpr Option kOptions[] = {
            set_tensor<TensorRole::residual>),
     Option("--round", kNormalizing & ~(kGrad | kInputs), kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
-           "weight), the product (before the bias)",
+           "weight), the product (before the bias), y before --quantize",
            set_roundings,
            {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
     Option("--round", kInputs, kNormalization, "STEP[,STEP]",
@@ -361,6 +381,53 @@ constexpr Option kOptions[] = {
            }),
     Option("--round", kGrad, kNormalization, "sum",
            "sum: round the sum with --residual to the output dtype", set_roundings),
+    // Quantization
+    Option(
+        "--quantize", kApply | kCheck, kQuantization, "row|tensor|group:K|static",
+        "Results are divided by a scale and rounded to int8 or a float8: whose largest |y| makes "
+        "the scale; static: --given-scale",
+        set_quantization, {.called = {{{"quant quantization per-token dynamic-quant"}}}}),
+    Option("--qmax", kApply | kCheck, kQuantization, "Q",
+           "What the largest |y| becomes (default 127, 448, 57344, 240)",
+           [](Arguments& a, const Value& v) { a.quantization.qmax = v.positive_quotient(); },
+           {.no_effect = kNotQuantized}),
+    Option("--amax-min", kApply | kCheck, kQuantization, "E",
+           "The least that counts as the largest |y|",
+           [](Arguments& a, const Value& v) { a.quantization.amax_min = v.positive_quotient(); },
+           {.no_effect = kNotQuantized}),
+    Option("--amax-max", kApply | kCheck, kQuantization, "E", "The most that does",
+           [](Arguments& a, const Value& v) { a.quantization.amax_max = v.positive_quotient(); },
+           {.no_effect = kNotQuantized, .called = {{{"scale-ub"}}}}),
+    Option("--scale-min", kApply | kCheck, kQuantization, "E", "The least scale, as 1/229376",
+           [](Arguments& a, const Value& v) { a.quantization.scale_min = float32_of(v); },
+           {.no_effect = kNotQuantized}),
+    Option("--scale-max", kApply | kCheck, kQuantization, "E", "The greatest scale",
+           [](Arguments& a, const Value& v) { a.quantization.scale_max = float32_of(v); },
+           {.no_effect = kNotQuantized}),
+    Option("--scale-power-of-two", kApply | kCheck, kQuantization, kFlag,
+           "Round scales up to powers of two",
+           [](Arguments& a, const Value&) { a.quantization.power_of_two = true; },
+           {.no_effect = kNotQuantized, .called = {{{"ue8m0 round-scale pow2-scale"}}}}),
+    Option("--scale-dtype", kApply | kCheck, kQuantization, "float32|float8_e8m0",
+           "Of the scales; float8_e8m0 with --scale-power-of-two (default float32)",
+           [](Arguments& a, const Value& v) {
+             a.quantization.scale_dtype = v.one_of({DType::float32, DType::float8_e8m0fnu});
+           },
+           {.no_effect = {{{.without = "--quantize"}, {.without = "--scale-power-of-two"}}}}),
+    Option("--given-scale", kApply | kCheck, kQuantization, "T",
+           "With --quantize static: the scale, a number or one for each number of the weight",
+           set_tensor<TensorRole::given_scale>, {.no_effect = {{{.without = "--quantize"}}}}),
+    Option("--actual-scale", kCheck, kQuantization, "T",
+           "The scales that the kernel has saved, which are judged, and OUTPUT by them",
+           set_tensor<TensorRole::actual_scale>, {.no_effect = kNotQuantized}),
+    Option("--scale-transposed", kCheck, kQuantization, kFlag,
+           "The groups come first in --actual-scale",
+           [](Arguments& a, const Value&) { a.quantization.is_transposed = true; },
+           {.no_effect = {{{.without = "--actual-scale"}}}}),
+    Option("--save-scale", kApply, kQuantization, "PATH",
+           "Write the scales; .npy unless named .safetensors, .json or .txt",
+           [](Arguments& a, const Value& v) { a.save_scale = v.text; },
+           {.no_effect = kNotQuantized}),
     Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},
            "Which code computes (default the first)",
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
@@ -558,7 +625,11 @@ constexpr Option kOptions[] = {
            "Round every element once to this dtype (default none: all bits stay)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
-    Option("--dtype", (kWritingTensors & ~kConvert) | kMutants, kOutput, {},
+    Option("--dtype", kApply, kOutput, {},
+           "Output dtype (default the input's, float64 for integers); int8 with --quantize",
+           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           {.value_of = apply_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
+    Option("--dtype", (kWritingTensors & ~(kConvert | kApply)) | kMutants, kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) {
              a.output.dtype = a.parameter_dtype = v.dtype(v.choices);
@@ -578,7 +649,8 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value&) { a.output.saturates = true; }),
     Option("--output-scale", kApply | kSoftmax | kCheck, kOutput, "S",
            "Multiply the result by S before it is rounded to float8",
-           [](Arguments& a, const Value& v) { a.output.scale = v.real(); }),
+           [](Arguments& a, const Value& v) { a.output.scale = v.real(); },
+           {.no_effect = {{{.beside = "--quantize"}}}}),
     Option("--save-mean", kApply, kOutput, "PATH",
            "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
            [](Arguments& a, const Value& v) { a.save_mean = v.text; },
@@ -599,9 +671,10 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.save_sum = v.text; },
            {.no_effect = {{{.without = "--residual"}}}}),
     Option("--no-keepdim", kApply, kOutput, kFlag,
-           "Drop the normalized axes from mean and rstd, not keep them as 1",
+           "Drop the normalized axes from mean, rstd and scales, not keep them as 1",
            [](Arguments& a, const Value&) { a.keepdim = false; },
-           {.no_effect = {{{.without = "--save-mean --save-rstd"}, {.beside = "--groups"}}},
+           {.no_effect = {{{.without = "--save-mean --save-rstd --save-scale"},
+                           {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
     Option(

@@ -19,6 +19,7 @@ enum class TensorRole : std::size_t {
   actual_dbias,
   actual_mean,
   actual_rstd,
+  actual_scale,
   baseline,
   mask,
   weight,
@@ -26,16 +27,19 @@ enum class TensorRole : std::size_t {
   residual,
   mean,
   rstd,
-  variance
+  variance,
+  given_scale
 };
 
 enum class ShapeRule {
-  input,      // of the input
-  sum,        // of the input; whoever plans a sum or a backward pass checks it
-  broadcast,  // broadcasts to the input
-  affine,     // of the axes of weight and bias, or a number
-  gradient,   // of the weight
-  rows        // a number for each row
+  input,          // of the input
+  sum,            // of the input; whoever plans a sum or a backward pass checks it
+  broadcast,      // broadcasts to the input
+  affine,         // of the axes of weight and bias, or a number
+  one_or_affine,  // the same, or one number in any shape
+  gradient,       // of the weight
+  rows,           // a number for each row
+  scales          // a number for each scale of quantized rows
 };
 
 enum class DTypeRule { any, floating };  // nothing says the scale of integers
@@ -54,7 +58,7 @@ struct TensorRoleRow {
   DTypeRule dtype = DTypeRule::any;
 };
 
-inline constexpr std::array<TensorRoleRow, 15> kRoles{{
+inline constexpr std::array<TensorRoleRow, 17> kRoles{{
     {TensorRole::dy, "--dy", ShapeRule::sum, Naming::position},
     {TensorRole::output, "OUTPUT", ShapeRule::input, Naming::position, DTypeRule::floating},
     {TensorRole::actual_dx, "--actual-dx", ShapeRule::input, Naming::position, DTypeRule::floating},
@@ -64,6 +68,7 @@ inline constexpr std::array<TensorRoleRow, 15> kRoles{{
      DTypeRule::floating},
     {TensorRole::actual_mean, "--actual-mean", ShapeRule::rows, Naming::position},
     {TensorRole::actual_rstd, "--actual-rstd", ShapeRule::rows, Naming::position},
+    {TensorRole::actual_scale, "--actual-scale", ShapeRule::scales, Naming::position},
     {TensorRole::baseline, "--baseline", ShapeRule::input, Naming::file},
     {TensorRole::mask, "--mask", ShapeRule::broadcast, Naming::literal},
     {TensorRole::weight, "--weight", ShapeRule::affine, Naming::literal},
@@ -72,6 +77,7 @@ inline constexpr std::array<TensorRoleRow, 15> kRoles{{
     {TensorRole::mean, "--mean", ShapeRule::rows, Naming::literal},
     {TensorRole::rstd, "--rstd", ShapeRule::rows, Naming::literal},
     {TensorRole::variance, "--variance", ShapeRule::rows, Naming::literal},
+    {TensorRole::given_scale, "--given-scale", ShapeRule::one_or_affine, Naming::literal},
 }};
 
 constexpr const TensorRoleRow& role_row(TensorRole role) {

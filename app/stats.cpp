@@ -79,7 +79,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
         const TensorInfo x = tensor.source->info();
         const Plan plan = companions.plan(x, name);
         const auto source =
-            companions.add_residual(std::move(tensor.source), plan.out, work.threads());
+            companions.add_residual(std::move(tensor.source), plan.rounding, work.threads());
         const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
                                                     companions.row_mask(x, plan.axes, name));
         work.end();

@@ -11,10 +11,10 @@ array([[-1.22474487,  0.        ,  1.22474487]])
 
 from . import testing
 from ._library import __version__
-from ._norms import group_norm, layer_norm, layer_norm_backward, layer_norm_with_stats, rms_norm, softmax
+from ._norms import group_norm, layer_norm, layer_norm_backward, layer_norm_with_stats, quantize, rms_norm, softmax
 from ._reports import Case, Comparison, Inputs, Mutants, Report, Verdict, check, compare, inputs, mutants
 
 __all__ = [
     "Case", "Comparison", "Inputs", "Mutants", "Report", "Verdict", "__version__", "check", "compare", "group_norm", "inputs", "layer_norm",
-    "layer_norm_backward", "layer_norm_with_stats", "mutants", "rms_norm", "softmax", "testing",
+    "layer_norm_backward", "layer_norm_with_stats", "mutants", "quantize", "rms_norm", "softmax", "testing",
 ]  # fmt: skip

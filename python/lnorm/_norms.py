@@ -129,6 +129,45 @@ def layer_norm_with_stats(
     return results
 
 
+def quantize(
+    x: Any, weight: Any = None, bias: Any = None, *, quantize: str = "row", dtype: Any = "int8", out: Any = None, **options: Any
+) -> tuple[Any, Any]:
+    """A norm whose result is divided by a scale and rounded to 8 bits, as inference kernels fuse it: each scale and each
+    element is rounded once.
+
+    The other parameters are those of `layer_norm`; ``rms=True`` is RMS norm.
+
+    Parameters
+    ----------
+    quantize : {"row", "tensor", "group:K"}
+        Whose largest ``|y|`` makes a scale: that of a row (a token), of the tensor, of K successive elements.
+    dtype : {"int8", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"}
+        Of the result.
+    **options
+        Also `qmax`, `amax_min`, `amax_max`, `scale_min`, `scale_max` (numbers, or quotients as ``"1/229376"``),
+        `scale_power_of_two`, `scale_dtype`, and ``round="y"`` where y is rounded to the dtype of `x` first.
+
+    Returns
+    -------
+    q : array
+        ``y / scale``, rounded and saturating.
+    scale : array of float32
+        One for each row, or group of it, in the place of the normalized axes; of a tensor in the shape (1,).
+
+    Examples
+    --------
+    >>> q, scale = quantize([[1.0, 2.0, 3.0, 6.0]], rms=True)
+    >>> q
+    array([[ 21,  42,  64, 127]], dtype=int8)
+    >>> scale
+    array([[0.01336252]], dtype=float32)
+    """
+    job = _apply(x, weight, bias, {"quantize": quantize, "dtype": dtype, **options})
+    results = job.result("y", out), job.result("scale")
+    job.run()
+    return results
+
+
 def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> Any:
     """RMS normalization: `layer_norm` with ``rms=True``, and its other options.
 

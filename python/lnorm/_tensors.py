@@ -26,9 +26,11 @@ DTYPES = {
     "uint8": (1, "B"), "uint16": (2, "H"), "uint32": (4, "I"), "uint64": (8, "Q"),
     "float16": (2, "e"), "float32": (4, "f"), "float64": (8, "d"),
     "bfloat16": (2, ""), "float8_e4m3fn": (1, ""), "float8_e5m2": (1, ""),
+    "float8_e4m3fnuz": (1, ""), "float8_e8m0fnu": (1, ""),
 }  # fmt: skip
 # What DLPack and the buffer protocol call kinds of dtypes; the bits follow.
-_DLPACK = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+_DLPACK = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
+           12: "float8_e5m2", 14: "float8_e8m0fnu"}
 _BUFFER = {"?": "bool", **dict.fromkeys("bhilqn", "int"), **dict.fromkeys("BHILQN", "uint"), **dict.fromkeys("efd", "float")}
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 _HOST = (1, 3, 11, 13)  # the CPU, and memory of CUDA and ROCm that it sees

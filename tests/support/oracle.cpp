@@ -22,6 +22,10 @@ Format format(lnorm::DType dtype) {
       return {4, -6, 8};
     case lnorm::DType::float8_e5m2:
       return {3, -14, 15};
+    case lnorm::DType::float8_e4m3fnuz:
+      return {4, -7, 7};
+    case lnorm::DType::int8:  // integers up to 255
+      return {8, 7, 7};
     case lnorm::DType::float16:
       return {11, -14, 15};
     case lnorm::DType::bfloat16:
@@ -203,7 +207,7 @@ Fraction Row::divisor(int bound, std::int64_t bits) const {
   return formula_.eps_on == lnorm::EpsOn::std ? root + fraction({formula_.eps}) : root;
 }
 
-Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
+Fraction Row::bound_of_y(std::size_t i, int bound, std::int64_t bits) const {
   const Fraction deviation{x_.numerators[i] * n_ - center_, n_, x_.exponent};
   Fraction result = deviation / divisor(bound, bits);
   if (!weight_.empty()) {
@@ -215,7 +219,8 @@ Fraction Row::y(std::size_t i, int bound, std::int64_t bits) const {
 }
 
 double Row::y(std::size_t i, lnorm::DType dtype) const {
-  return decided([&](int which, std::int64_t bits) { return rounded(y(i, which, bits), dtype); });
+  return decided(
+      [&](int which, std::int64_t bits) { return rounded(bound_of_y(i, which, bits), dtype); });
 }
 
 double Row::mean() const { return rounded({center_, n_, x_.exponent}, lnorm::DType::float64); }

@@ -107,6 +107,8 @@ class Row {
 
   // Rounded once.
   double y(std::size_t i, lnorm::DType dtype) const;
+  // One of two bounds of y that are within some 2^-bits of its size, on either side of it.
+  Fraction bound_of_y(std::size_t i, int bound, std::int64_t bits) const;
   double mean() const;
   double rstd() const;
   double sum() const;
@@ -115,7 +117,6 @@ class Row {
  private:
   // A bound of s, as those of a root.
   Fraction divisor(int bound, std::int64_t bits) const;
-  Fraction y(std::size_t i, int bound, std::int64_t bits) const;
 
   lnorm::Formula formula_;
   double scale_;

@@ -74,6 +74,8 @@ void store(const double* from, std::int64_t count, DType dtype, std::byte* to,
       const double value = std::isnan(from[i]) ? kNan : std::clamp(from[i], -most, most);
       if constexpr (SmallFloat<T>) {
         element = rounded_to<T>(value);
+      } else if constexpr (std::is_same_v<T, std::int8_t>) {
+        element = static_cast<T>(std::isnan(value) ? 0 : std::min(std::max(value, -128.0), 127.0));
       } else {
         element = static_cast<T>(value);
       }

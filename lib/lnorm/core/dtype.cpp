@@ -57,6 +57,10 @@ bool is_floating(DType dtype) { return dtype_row(dtype).kind == DTypeKind::float
 
 bool is_larger_float(DType dtype) { return is_floating(dtype) && item_size(dtype) > 1; }
 
-bool is_float8(DType dtype) { return is_floating(dtype) && item_size(dtype) == 1; }
+bool is_float8(DType dtype) {
+  return is_floating(dtype) && item_size(dtype) == 1 && float_format(dtype).precision > 1;
+}
+
+bool is_result(DType dtype) { return is_larger_float(dtype) || is_float8(dtype); }
 
 }  // namespace lnorm

@@ -23,6 +23,8 @@ enum class DType {
   uint64,
   float8_e4m3fn,
   float8_e5m2,
+  float8_e4m3fnuz,
+  float8_e8m0fnu,  // powers of two: scales
   float16,
   bfloat16,
   float32,
@@ -37,11 +39,12 @@ std::string_view name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 std::size_t item_size(DType dtype);
 bool is_floating(DType dtype);
-bool is_float8(DType dtype);
+bool is_float8(DType dtype);        // of 8 bits, but for scales
 bool is_larger_float(DType dtype);  // of 16 bits or more
+bool is_result(DType dtype);        // either of these: what results are rounded to
 
 // Calls visitor(T{}) with the C++ type of dtype's elements: bool, std::int8_t ... float, double;
-// Float8E4M3, Float8E5M2, Float16, BFloat16. A pair counts as double.
+// Float8E4M3, Float8E5M2, Float8E4M3Fnuz, Float8E8M0, Float16, BFloat16. A pair counts as double.
 template <class Visitor>
 constexpr decltype(auto) visit(DType dtype, Visitor&& visitor) {
   switch (dtype) {
@@ -67,6 +70,10 @@ constexpr decltype(auto) visit(DType dtype, Visitor&& visitor) {
       return visitor(Float8E4M3{});
     case DType::float8_e5m2:
       return visitor(Float8E5M2{});
+    case DType::float8_e4m3fnuz:
+      return visitor(Float8E4M3Fnuz{});
+    case DType::float8_e8m0fnu:
+      return visitor(Float8E8M0{});
     case DType::float16:
       return visitor(Float16{});
     case DType::bfloat16:

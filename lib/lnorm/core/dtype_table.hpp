@@ -39,7 +39,7 @@ struct DTypeRow {
   int onnx_number = 0;  // TensorProto.DataType
   std::string_view ggml = {};
   std::array<std::string_view, 4> synonyms = {};  // what people call it
-  FloatFormat format = {};                        // of a float
+  FloatFormat format = {};  // of a float, and of what results are quantized to
   double rtol = 0;  // of torch.testing.assert_close; for float8, where it has none, an ulp of 1
   double atol = 0;
 };
@@ -48,7 +48,7 @@ struct DTypeRow {
 // clang-format off
 inline constexpr std::array kDTypes{
     DTypeRow{DType::boolean, "bool",   1, DTypeKind::boolean,          "b1", "BOOL", "Bool",  "BOOL",   9, ""},
-    DTypeRow{DType::int8,    "int8",   1, DTypeKind::signed_integer,   "i1", "I8",   "Char",  "INT8",   3, "I8"},
+    DTypeRow{DType::int8,    "int8",   1, DTypeKind::signed_integer,   "i1", "I8",   "Char",  "INT8",   3, "I8", {}, {8, 0, 128}},
     DTypeRow{DType::int16,   "int16",  2, DTypeKind::signed_integer,   "i2", "I16",  "Short", "INT16",  5, "I16"},
     DTypeRow{DType::int32,   "int32",  4, DTypeKind::signed_integer,   "i4", "I32",  "Int",   "INT32",  6, "I32"},
     DTypeRow{DType::int64,   "int64",  8, DTypeKind::signed_integer,   "i8", "I64",  "Long",  "INT64",  7, "I64"},
@@ -62,6 +62,12 @@ inline constexpr std::array kDTypes{
     DTypeRow{DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating,
              "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", {},
              {3, -16, 57344}, 0.25, 1e-5},
+    DTypeRow{DType::float8_e4m3fnuz, "float8_e4m3fnuz", 1, DTypeKind::floating,
+             "V1", "F8_E4M3FNUZ", "", "FLOAT8E4M3FNUZ", 18, "", {},
+             {4, -10, 240}, 0.125, 1e-5},
+    DTypeRow{DType::float8_e8m0fnu, "float8_e8m0fnu", 1, DTypeKind::floating,
+             "V1", "F8_E8M0", "", "FLOAT8E8M0", 24, "", {"float8_e8m0", "e8m0"},
+             {1, -127, 0x1p127}, 0, 0},
     DTypeRow{DType::float16, "float16", 2, DTypeKind::floating,
              "f2", "F16", "Half", "FLOAT16", 10, "F16", {"f16", "fp16", "half", "f2"},
              {11, -24, 0x1.ffcp15}, 1e-3, 1e-5},

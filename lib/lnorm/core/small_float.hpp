@@ -28,6 +28,23 @@ struct Float8E5M2 {
   static constexpr std::uint8_t kNan = 0x7e;
 };
 
+// E4M3 with a bias of 8, as AMD's MI300 has it: 240 is the greatest, and what would be -0 is the one NaN.
+struct Float8E4M3Fnuz {
+  std::uint8_t bits;
+  static constexpr int kMantissaBits = 3;
+  static constexpr std::uint8_t kBeyond = 0x80;
+  static constexpr std::uint8_t kNan = 0x80;
+};
+
+// 2^(bits - 127), and NaN: a scale of the OCP's microscaling formats.  [Open Compute Project 2023, "OCP Microscaling Formats (MX)
+// Specification", version 1.0]
+struct Float8E8M0 {
+  std::uint8_t bits;
+  static constexpr int kMantissaBits = 0;
+  static constexpr std::uint8_t kBeyond = 0xff;
+  static constexpr std::uint8_t kNan = 0xff;
+};
+
 // IEEE 754 binary16.
 struct Float16 {
   std::uint16_t bits;
@@ -53,12 +70,14 @@ namespace detail {
 
 // The exponent of the smallest normal number.
 template <SmallFloat T>
-inline constexpr int kMinNormal = 2 - (1 << (8 * sizeof(T) - 2 - T::kMantissaBits));
+inline constexpr int kMinNormal = (T::kNan == 0x80 ? 1 : 2) -
+                                  (1 << (8 * sizeof(T) - 2 - T::kMantissaBits));
 
 // The number that the bits of a float8 stand for.
 template <class Float8>
 constexpr double value_of(unsigned bits) noexcept {
   constexpr int kMantissa = Float8::kMantissaBits;
+  if (bits == Float8::kNan) return kNan;
   const double sign = bits > 0x7f ? -1 : 1;
   const unsigned magnitude = bits & 0x7f;
   constexpr bool kHasInfinity = Float8::kBeyond != Float8::kNan;
@@ -87,6 +106,13 @@ inline double to_double(Float8E4M3 value) noexcept {
 }
 inline double to_double(Float8E5M2 value) noexcept {
   return detail::kValues<Float8E5M2>[value.bits];
+}
+inline double to_double(Float8E4M3Fnuz value) noexcept {
+  return detail::kValues<Float8E4M3Fnuz>[value.bits];
+}
+inline double to_double(Float8E8M0 value) noexcept {
+  if (value.bits == Float8E8M0::kNan) return kNan;
+  return std::ldexp(1.0, value.bits - 127);
 }
 inline double to_double(Float16 half) noexcept {
   const std::uint64_t sign = std::uint64_t{half.bits & 0x8000u} << 48;
@@ -120,7 +146,16 @@ T rounded_to(double value) noexcept {
   const std::uint64_t significand = std::bit_cast<std::uint64_t>(sum) - aligner;
   const std::uint64_t bits = ((exponent - kMin) >> kDropped) + significand;
   const std::uint64_t sign = std::bit_cast<std::uint64_t>(value) >> 63 << (8 * sizeof(T) - 1);
+  if (T::kNan == 0x80 && bits == 0) return {0};  // it has no -0
   return {std::isnan(value) ? T::kNan : static_cast<decltype(T::bits)>(sign | bits)};
+}
+
+template <>
+inline Float8E8M0 rounded_to<Float8E8M0>(double value) noexcept {
+  if (!(value >= 0 && value < 0x1.8p127)) return {Float8E8M0::kNan};
+  const auto bits = std::bit_cast<std::uint64_t>(std::max(value, 0x1p-127)) - (896ULL << 52);
+  const std::uint64_t is_odd = bits >> 52 & 1;
+  return {static_cast<std::uint8_t>((bits + (1ULL << 51) - 1 + is_odd) >> 52)};
 }
 
 }  // namespace lnorm

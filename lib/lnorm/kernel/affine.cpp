@@ -169,6 +169,14 @@ Affine::Affine(AffineTerm weight, AffineTerm bias, double scale)
   find_bounds();
 }
 
+Affine Affine::take_last_step() {
+  AffineStep step = std::move(steps_.back());
+  steps_.pop_back();
+  Affine last(std::move(step.weight), std::move(step.bias));
+  last.set_layout(layout_);
+  return last;
+}
+
 void Affine::find_bounds() {
   if (bias_.empty()) return;
   constexpr double kUnits = 0x1p-51;  // 4 u

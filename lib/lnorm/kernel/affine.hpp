@@ -174,6 +174,9 @@ class Affine {
   // What comes after it, one after another.
   std::span<const AffineStep> steps() const noexcept { return steps_; }
 
+  // Takes the last step away: what it multiplies by and adds, and which layout that has.
+  Affine take_last_step();
+
   // What they are exactly is what these are, times scale.
   double scale() const noexcept { return scale_; }
   const AffineTerm& unscaled_weight() const noexcept {

@@ -158,10 +158,12 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
   const Dyadic b = Dyadic(terms.bias) * scale;
   const Dyadic scaled_deviation =
       (i.n * Dyadic(x) - i.sum) * (Dyadic(terms.weight) * (i.rstd ? *i.rstd * scale : scale));
+  const Dyadic divisor(terms.divisor);
   const int sign = least > 0 ? 1 : most < 0 ? -1 : i.side(scaled_deviation, b);
   return nearest_between(
-      dtype, least, most, sign, [&] { return std::fabs(i.approximate_y(scaled_deviation, b)); },
-      [&](const Dyadic& m) { return i.side(scaled_deviation, b - m); });
+      dtype, least, most, sign,
+      [&] { return std::fabs(i.approximate_y(scaled_deviation, b)) / terms.divisor; },
+      [&](const Dyadic& m) { return i.side(scaled_deviation, b - m * divisor); });
 }
 
 SummedRow::SummedRow(const ReadRow& read_row, std::int64_t n) : n_(n) {

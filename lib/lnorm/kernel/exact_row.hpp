@@ -14,11 +14,12 @@ namespace lnorm {
 
 struct ExactSums;  // exact_sums.hpp
 
-// What is done to xhat: y = (xhat * weight + bias) * scale.
+// What is done to xhat: y = (xhat * weight + bias) * scale / divisor.
 struct ExactTerms {
   Number weight{1};
   Number bias{0};
   double scale = 1;
+  double divisor = 1;  // positive
 };
 
 // What integer arithmetic says of a finite row: every result is decided, ties included.

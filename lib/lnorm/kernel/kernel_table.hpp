@@ -54,6 +54,15 @@ struct RowPlace {
   std::int64_t number;
 };
 
+// Results of a row from its first one on, and what they are multiplied by, both rounded to float, with room for a vector behind them.
+struct QuantizedRow {
+  const float* y;
+  const float* inverse;
+  bool one_inverse;  // for all
+  std::int64_t first;
+  std::int64_t count;
+};
+
 // What a SIMD target, or the portable code, does with the elements, in two tables that are compiled apart. A part is of
 // one row; offset is where in the row it begins.
 
@@ -104,6 +113,10 @@ struct OtherKernels {
   // Sums of two rows without 64-bit integers, and a row that is rounded (add.hpp).
   void (*add)(const RowsIn& a, const RowsIn& b, const RowsOut& sum);
   void (*round_row)(const RowsIn& x, const RowsOut& y);
+
+  // Rounds results times their inverses to int8 or a float8, saturating (quantize.hpp); 1 / inverse is from 2^-100 to 2^100. The
+  // resolver decides what floats leave undecided.
+  void (*quantize)(const QuantizedRow& row, const RowsOut& q, const Resolver& resolver);
 
   // Moments need these: the range of a row, and all moments of rows that plain sums decide
   // (plain_moments.hpp), of a dtype that may be plain. decided: for each row whether they do.

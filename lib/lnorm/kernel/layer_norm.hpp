@@ -13,10 +13,11 @@
 
 namespace lnorm {
 
-// Room for one float64 a row each, or null where it is not wanted.
+// Room for one float64 a row each, or null where it is not wanted. Scales: one or more a row (kernel/quantize.hpp).
 struct MeanAndRstd {
   double* mean = nullptr;
   double* rstd = nullptr;
+  double* scale = nullptr;
 };
 
 // Statistics of all rows that are not computed, as those of batch normalization in evaluation: mean, and rstd or the variance.

@@ -12,6 +12,7 @@
 #include "lnorm/kernel/features-inl.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/moments-inl.hpp"
+#include "lnorm/kernel/quantize-inl.hpp"
 #include "lnorm/kernel/row_errors-inl.hpp"
 #include "lnorm/kernel/softmax-inl.hpp"
 
@@ -28,6 +29,7 @@ const OtherKernels kOtherKernels{kGradientLanes,
                                  double_double_gradient_write,
                                  add,
                                  round_row,
+                                 quantize,
                                  range,
                                  plain_moments,
                                  triple_sum,

@@ -300,8 +300,11 @@ struct Float8Writer {
     const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kMin));
     const auto size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
                               hn::Set(kWords, std::uint32_t{Out::kBeyond}));
-    return hn::Or(size,
-                  hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U)));
+    auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U));
+    if constexpr (Out::kNan == 0x80) {  // it has no -0
+      sign = hn::IfThenZeroElse(hn::Eq(size, hn::Zero(kWords)), sign);
+    }
+    return hn::Or(size, sign);
   }
 
   // floats: with room for a vector behind them, as out. resolve(i) gives the float of result i that is one of Float8.
@@ -341,7 +344,7 @@ void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
   const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
   write_floats(place_of(0));
   std::fill_n(floats + n, kWidth, 0.0F);
-  with_type<Float8E4M3, Float8E5M2>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+  with_type<Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
     Float8Writer<Out>(y).write(floats, n, results,
                                [&](std::int64_t i) { resolve(i, place_of(i)); });
   });

@@ -42,6 +42,15 @@ double rounded(double value, DType dtype) noexcept {
       return to_double(rounded_to<Float8E4M3>(value));
     case DType::float8_e5m2:
       return to_double(rounded_to<Float8E5M2>(value));
+    case DType::float8_e4m3fnuz:
+      // 248 is a tie, and goes to 256.
+      if (std::fabs(value) >= 248) return std::copysign(kInfinity, value);
+      return to_double(rounded_to<Float8E4M3Fnuz>(value));
+    case DType::float8_e8m0fnu:
+      return to_double(rounded_to<Float8E8M0>(value));
+    case DType::int8:
+      if (std::fabs(value) > 128.5) return std::copysign(kInfinity, value);
+      return std::nearbyint(value) + 0.0;
     case DType::float16:
       return to_double(rounded_to<Float16>(value));
     case DType::bfloat16:
@@ -49,7 +58,6 @@ double rounded(double value, DType dtype) noexcept {
     case DType::float32:
       return static_cast<double>(static_cast<float>(value));
     case DType::boolean:
-    case DType::int8:
     case DType::int16:
     case DType::int32:
     case DType::int64:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,17 @@ double error_of(const Statistics& statistics, double xhat, Number weight, Number
                 double unit) {
   const double of_xhat = statistics.offset + statistics.slope * std::fabs(xhat);
   return (of_xhat * std::fabs(weight.high) + bound::kBias * unit * std::fabs(bias.high)) * kSlack;
+}
+
+// What the numbers within error of y round to, divided. No quotient that counts is so small that bits of it are lost.
+template <class Real>
+Bracket quotient(Real y, double error, const RowNormalizer::Quotient& by) {
+  if (by.divisor == 1) return bracket(y, error, by.dtype);
+  constexpr bool is_double = std::is_same_v<Real, double>;
+  const Real value = y / Real{by.divisor};
+  const double size = std::fabs(DoubleDouble{value}.high);
+  const double of_division = (is_double ? kUnit : 16 * kUnit2) * size + (size > 0 ? 0x1p-1000 : 0);
+  return bracket(value, (error / by.divisor + of_division) * kSlack, by.dtype);
 }
 
 }  // namespace
@@ -275,10 +287,27 @@ void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, std::optio
 }
 
 double RowNormalizer::resolve(std::int64_t index, Number x) const {
+  return resolve(index, x, {1, setting_.out});
+}
+
+RowNormalizer::Element RowNormalizer::element(std::int64_t index, Number x,
+                                              const Quotient& quotient) const {
   const Affine& affine = setting_.affine;
   const std::int64_t number = affine.layout().number(setting_.first_number, index);
-  const Element element{number, x, affine.weight().number_or(1, number),
-                        affine.bias().number_or(0, number)};
+  return {number, x, affine.weight().number_or(1, number), affine.bias().number_or(0, number),
+          quotient};
+}
+
+bool RowNormalizer::has_number(std::int64_t index, Number x) const {
+  const Element e = element(index, x, {});
+  double numbers = e.x.high * 0 + e.weight.high * 0 + e.bias.high * 0;
+  if (saved_) numbers += saved_->mean.high * 0 + saved_->reciprocal(setting_.formula).high * 0;
+  return state_ == State::regular && numbers == 0;
+}
+
+double RowNormalizer::resolve(std::int64_t index, Number x, const Quotient& quotient) const {
+  if (state_ != State::regular) return kNan;
+  const Element element = this->element(index, x, quotient);
   if (saved_ && !(std::fabs(x.high) <= kMaxElement)) return exactly(element, {});
   if (!scaled_) return decide(element);
   Element scaled = element;
@@ -296,7 +325,7 @@ Bracket RowNormalizer::in_doubles(const Element& e) const {
   const double d = e.x.high - doubles_->center;
   const double xhat = xhat_of(d, doubles_->rstd, -doubles_->shift * doubles_->rstd);
   const double y = y_of(xhat, e.weight.high, e.bias.high);
-  return bracket(y, error_of(*doubles_, xhat, e.weight, e.bias, kUnit), setting_.out);
+  return quotient(y, error_of(*doubles_, xhat, e.weight, e.bias, kUnit), e.quotient);
 }
 
 Bracket RowNormalizer::in_double_doubles(const Element& e) const {
@@ -309,19 +338,20 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
   const bool is_zero = deviation.high == 0 && !setting_.is_scaled;
   const double lost = is_zero ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
   const double error = error_of(*double_doubles_, xhat.high, e.weight, e.bias, kUnit2);
-  return bracket(y, error + lost, setting_.out);
+  return quotient(y, error + lost, e.quotient);
 }
 
 double RowNormalizer::exactly(const Element& e, const Bracket& known) const {
   const Affine& affine = setting_.affine;
   const ExactTerms terms{affine.unscaled_weight().number_or(1, e.number),
-                         affine.unscaled_bias().number_or(0, e.number), affine.scale()};
+                         affine.unscaled_bias().number_or(0, e.number), affine.scale(),
+                         e.quotient.divisor};
   const double mean = saved_ ? saved_->mean.high : 0;
   const double rstd = saved_ ? saved_->reciprocal(setting_.formula).high : 1;
   const double numbers[] = {e.x.high, mean, rstd, terms.weight.high, terms.bias.high};
   if (std::all_of(std::begin(numbers), std::end(numbers),
                   [](double v) { return std::isfinite(v); })) {
-    return exact().element(e.x, terms, setting_.out, known.least, known.most);
+    return exact().element(e.x, terms, e.quotient.dtype, known.least, known.most);
   }
   // Of what is finite the sign is all that counts.
   const auto sign_of = [](double v) {

@@ -69,6 +69,16 @@ class RowNormalizer final : public Resolver,
 
   double resolve(std::int64_t index, Number x) const override;
 
+  // What rounds: y / divisor, once, to a dtype narrower than float64. The divisor is positive.
+  struct Quotient {
+    double divisor;
+    DType dtype;
+  };
+  double resolve(std::int64_t index, Number x, const Quotient& quotient) const;
+
+  // Whether y of an element is a number, however large.
+  bool has_number(std::int64_t index, Number x) const;
+
  private:
   friend RowLadder;
   enum class State { not_finite, undefined, regular };  // undefined: y and rstd are 0/0
@@ -78,10 +88,12 @@ class RowNormalizer final : public Resolver,
     Number x;
     Number weight;
     Number bias;
+    Quotient quotient;
 
     bool has_terms_within(double most) const noexcept;
   };
 
+  Element element(std::int64_t index, Number x, const Quotient& quotient) const;
   void start_double_doubles() { start(Precision::double_doubles, center()); }
   void take_doubles(const Sums& row);
   void take_double_doubles(const Sums& row);

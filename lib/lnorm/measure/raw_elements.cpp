@@ -16,8 +16,12 @@ namespace {
 enum class Kind { finite, finite_not_zero, nan };
 
 // A float without its sign, whose bits have the order of what they stand for.
-template <class Bits>
+template <class T, class Bits>
 Bits magnitude_of(Bits bits) {
+  if constexpr (std::is_same_v<T, Float8E8M0>) return bits;
+  if constexpr (std::is_same_v<T, Float8E4M3Fnuz>) {
+    if (bits == T::kNan) return bits;
+  }
   return static_cast<Bits>(bits & std::numeric_limits<Bits>::max() >> 1);
 }
 
@@ -27,10 +31,11 @@ bool is(Bits bits) {
     return kind == Kind::finite || (kind == Kind::finite_not_zero && bits != 0);
   } else {
     constexpr auto kInfinityBits = static_cast<Bits>(detail::kInfinityBits<T>);
-    const Bits magnitude = magnitude_of(bits);
-    if constexpr (kind == Kind::nan) {
-      return std::is_same_v<T, Float8E4M3> ? magnitude == kInfinityBits : magnitude > kInfinityBits;
+    const Bits magnitude = magnitude_of<T>(bits);
+    if constexpr (kind == Kind::nan && SmallFloat<T>) {
+      if constexpr (T::kBeyond == T::kNan) return magnitude == kInfinityBits;
     }
+    if constexpr (kind == Kind::nan) return magnitude > kInfinityBits;
     return magnitude < kInfinityBits && (kind == Kind::finite || magnitude != 0);
   }
 }
@@ -102,7 +107,7 @@ double greatest_finite(const RawElements& elements) {
       } else if constexpr (std::is_integral_v<T>) {
         return bits;
       } else {
-        return is<T, Kind::finite>(bits) ? magnitude_of(bits) : Bits{0};
+        return is<T, Kind::finite>(bits) ? magnitude_of<T>(bits) : Bits{0};
       }
     };
     Bits most = 0;

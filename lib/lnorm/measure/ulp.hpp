@@ -90,6 +90,16 @@ T rounded(Number value, T) noexcept {
   return rounded_to<T>(value.high);
 }
 
+template <class T>
+std::int64_t ordinal_of(T value) noexcept {
+  const auto bits = std::bit_cast<UnsignedOfSize<sizeof(T)>>(value);
+  if constexpr (std::is_same_v<T, Float8E8M0>) return bits;  // it has no sign
+  if constexpr (std::is_same_v<T, Float8E4M3Fnuz>) {
+    if (bits == T::kNan) return T::kBeyond;
+  }
+  return ordinal(bits);
+}
+
 // The ordinal of infinity, or of the NaN in its place.
 template <class T>
 constexpr std::int64_t kInfinityBits = T::kBeyond;
@@ -114,10 +124,9 @@ std::uint64_t ulp_distance(Number actual, Number expected) noexcept {
   if constexpr (std::is_integral_v<T>) {
     return detail::integer_distance(actual, integer_of(expected));
   } else {
-    using Bits = UnsignedOfSize<sizeof(T)>;
-    const auto a = detail::ordinal(std::bit_cast<Bits>(detail::rounded(actual, T{})));
+    const auto a = detail::ordinal_of(detail::rounded(actual, T{}));
     if (a == detail::kInfinityBits<T> || a == -detail::kInfinityBits<T>) return kNoUlpDistance;
-    const auto e = detail::ordinal(std::bit_cast<Bits>(detail::rounded(expected, T{})));
+    const auto e = detail::ordinal_of(detail::rounded(expected, T{}));
     return static_cast<std::uint64_t>(std::max(a, e)) - static_cast<std::uint64_t>(std::min(a, e));
   }
 }

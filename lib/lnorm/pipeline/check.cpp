@@ -38,7 +38,9 @@ class Checker {
         backend_(backend),
         options_(options),
         run_options_(run_options),
-        setting_(setting(inputs, plan, backend, options)),
+        setting_(judge_setting(plan, backend, options, inputs.is_sum,
+                               inputs.given != nullptr && inputs.given->variance.empty(),
+                               plan.out)),
         actual_(inputs.actual, plan.axes, run_options.threads) {
     if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
     set_numbers(0, setting_);
@@ -70,26 +72,6 @@ class Checker {
  private:
   class JudgeObserver;
   class FitObserver;
-
-  static JudgeSetting setting(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
-                              const CheckOptions& options) {
-    const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
-    const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
-    Formula formula = plan.formula;
-    if (inputs.given != nullptr && inputs.given->variance.empty()) {
-      formula.eps = 0;
-      formula.eps_on = EpsOn::variance;
-    }
-    return {.backend = backend,
-            .formula = formula,
-            .rounding = options.rounding,
-            .kernel = {arithmetic, options.depth, inputs.is_sum || is_wider,
-                       options.zero_centered_weight},
-            .output = OutputFormat(plan.out),
-            .saturates = plan.saturates,
-            .output_scale = options.output_scale,
-            .normalized_shape = plan.normalized_shape()};
-  }
 
   // Rows that follow each other in memory: all, or the groups of a sample.
   std::int64_t block_rows() const {

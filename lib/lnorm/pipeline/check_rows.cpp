@@ -88,6 +88,25 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
   return numbers;
 }
 
+JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
+                           bool is_sum, bool has_rstd, DType output) {
+  const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
+  const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
+  Formula formula = plan.formula;
+  if (has_rstd) {
+    formula.eps = 0;
+    formula.eps_on = EpsOn::variance;
+  }
+  return {.backend = backend,
+          .formula = formula,
+          .rounding = options.rounding,
+          .kernel = {arithmetic, options.depth, is_sum || is_wider, options.zero_centered_weight},
+          .output = OutputFormat(output),
+          .saturates = plan.saturates,
+          .output_scale = options.output_scale,
+          .normalized_shape = plan.normalized_shape()};
+}
+
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) {
   Comparison comparison;
   comparison.actual = whole_of(actual);

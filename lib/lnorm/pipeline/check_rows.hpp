@@ -48,6 +48,10 @@ std::vector<double> all_numbers(const Backend& backend, TensorSource& source, in
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
                                const AffineLayout& layout = {}, std::int64_t row = 0);
 
+// How the rows of a plan are judged. is_sum: x is a sum that is not rounded. has_rstd: it is given.
+JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
+                           bool is_sum, bool has_rstd, DType output);
+
 // A comparison of a kernel's tensor with exact rows, which are added part by part.
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
 

@@ -12,6 +12,7 @@
 #include "lnorm/layout/row_sink.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
 #include "lnorm/pipeline/long_row_group.hpp"
+#include "lnorm/pipeline/row_writer.hpp"
 
 namespace lnorm {
 
@@ -132,22 +133,6 @@ void skip(const GradSinks& sinks) {
   }
 }
 
-// Rank 0 has all numbers, and writes them.
-void write(const std::vector<double>& numbers, const TensorInfo& info, TensorSink& sink,
-           const RunOptions& options) {
-  if (!options.ranks->is_first()) return sink.skip();
-  const std::int64_t count = std::ssize(numbers);
-  RowSink out(sink, info, RowView::contiguous(1, count), {}, for_each_tile(options.threads));
-  if (count > 0) {
-    TileBuffer buffer;
-    buffer.rows.resize(numbers.size() * item_size(info.dtype));
-    store(numbers.data(), count, info.dtype, buffer.rows.data());
-    out.put({0, 1, 0, count}, buffer.rows, buffer);
-    out.write(buffer);
-  }
-  out.finish();
-}
-
 // Writes dx, if there is a sink for it, and gathers the others.
 ParameterGradients find_gradients(GradientRows& rows, const GradPlan& plan,
                                   const GradientSetting& setting, const TensorInfo& parameters,
@@ -213,8 +198,8 @@ void run_share(const GradSources& sources, const GradPlan& plan, const Backend& 
       find_gradients(rows, plan, setting, parameters, dx ? &*dx : nullptr, options);
   rows.finish();
   if (dx) dx->finish();
-  if (sinks.dweight != nullptr) write(found.dweight, parameters, *sinks.dweight, options);
-  if (sinks.dbias != nullptr) write(found.dbias, parameters, *sinks.dbias, options);
+  if (sinks.dweight != nullptr) write_numbers(found.dweight, parameters, *sinks.dweight, options);
+  if (sinks.dbias != nullptr) write_numbers(found.dbias, parameters, *sinks.dbias, options);
 }
 
 }  // namespace

@@ -76,11 +76,20 @@ std::int64_t bytes_per_element(const Plan& plan) {
 void set_views(const TensorInfo& x, const Axes& kept, Plan& plan) {
   if (plan.rows == 0 || plan.row_length == 0) {  // nothing lies anywhere
     plan.in_view = plan.out_view = RowView::contiguous(plan.rows, plan.row_length);
+    plan.scale_view = RowView::contiguous(plan.rows, plan.scales_of_row);
     return;
   }
   plan.in_view = {x.shape, x.order, kept, plan.axes};
   plan.out_view = {x.shape, MemoryOrder::c, kept, plan.axes};
   plan.row_number_view = {row_shape(plan.shape, plan.axes, true), MemoryOrder::c, kept, {}};
+  if (plan.scales_of_row == 0 || plan.axes.empty()) {
+    plan.scale_view = plan.row_number_view;
+    return;
+  }
+  const std::size_t last = *std::max_element(plan.axes.begin(), plan.axes.end());
+  Shape shape = row_shape(plan.shape, plan.axes, true);
+  shape[last] = plan.scales_of_row;
+  plan.scale_view = {shape, MemoryOrder::c, kept, {last}};
 }
 
 // Numbers that so few elements of a row share are held as often as that: there would be little to do for each.
@@ -150,7 +159,7 @@ struct WholeAxes {
 
 // Also sets the plan's axes.
 WholeAxes choose_axes(const TensorInfo& x, const LayerNormOptions& options, bool shortens,
-                      Plan& plan) {
+                      bool keeps_order, Plan& plan) {
   plan.axes = resolve_axes(x, options.axes);
   WholeAxes whole;
   whole.shape = whole_of(x).shape;
@@ -160,7 +169,7 @@ WholeAxes choose_axes(const TensorInfo& x, const LayerNormOptions& options, bool
   if (shortens && !x.slice) {
     shorten_rows(x, static_cast<std::int64_t>(item_size(x.dtype)), whole.axes);
   }
-  order_elements(whole.axes, whole.affine);
+  if (!keeps_order) order_elements(whole.axes, whole.affine);
   if (!x.slice) {
     plan.axes = whole.axes;
     return whole;
@@ -302,7 +311,7 @@ Route in_whole_rows(const Plan& plan) {
 std::int64_t mean_run_length(const Plan& plan) { return mean_run_length(plan, plan.route); }
 
 DType output_dtype(DType x, std::optional<DType> out) {
-  return out.value_or(is_floating(x) ? x : DType::float64);
+  return out.value_or(is_result(x) ? x : DType::float64);
 }
 
 Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::optional<DType> out,
@@ -315,21 +324,32 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
   plan.formula = options.formula;
   plan.in = x.dtype;
   plan.out = output_dtype(x.dtype, out);
+  plan.rounding = plan.out;
   plan.bytes_beside = needs.bytes_beside;
-  if (!needs.any_dtype && !is_floating(plan.out)) {
-    throw Error(concat("output dtype ", name(plan.out), ", expected ", dtype_list(is_floating)));
+  if (!needs.any_dtype && !is_result(plan.out)) {
+    throw Error(concat("output dtype ", name(plan.out), ", expected ", dtype_list(is_result)));
   }
   const Formula& formula = options.formula;
   if (!std::isfinite(formula.eps) || formula.eps < 0) {
     throw Error(concat("eps is ", formula.eps, ", expected a finite number, 0 or more"));
   }
-  const WholeAxes whole = choose_axes(x, options, needs.given, plan);
+  plan.has_scale_groups = needs.scale_group.value_or(0) > 0;
+  const WholeAxes whole = choose_axes(x, options, needs.given, plan.has_scale_groups, plan);
   plan.rows = element_count(plan.row_shape(false));
   plan.row_length = element_count(plan.normalized_shape());
   if (formula.ddof < 0) throw Error(concat("ddof is ", formula.ddof, ", expected 0 or more"));
   if (plan.row_length > 0 && formula.ddof >= plan.row_length) {
     throw Error(concat(printable(x.name), ": ddof is ", formula.ddof, ", but a row has only ",
                        counted(plan.row_length, "element"), "; expected ddof below that"));
+  }
+  if (needs.scale_group) plan.scales_of_row = 1;
+  if (plan.has_scale_groups) {
+    const std::int64_t group = *needs.scale_group;
+    if (plan.row_length % group != 0) {
+      throw Error(concat(printable(x.name), ": a row has ", counted(plan.row_length, "element"),
+                         ", which are no whole number of groups of ", group));
+    }
+    plan.scales_of_row = plan.row_length / group;
   }
   const Axes kept = kept_axes(x.shape, plan.axes);
   const auto number_rows = [&](const TensorInfo& tensor, const Axes& along) {
@@ -366,6 +386,18 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
     plan.route.in.transposes = transposes;
   }
   return plan;
+}
+
+Shape Plan::scale_shape(bool keepdim) const {
+  const bool keeps = keepdim && !has_groups;
+  Shape result = row_shape(keepdim);
+  if (!has_scale_groups) return result;
+  if (keeps && !axes.empty()) {
+    result[*std::max_element(axes.begin(), axes.end())] = scales_of_row;
+  } else {
+    result.push_back(scales_of_row);
+  }
+  return result;
 }
 
 void check_affine_shape(const TensorInfo& term, const Plan& plan) {

@@ -46,10 +46,13 @@ struct Plan {
   Formula formula;
   DType in = DType::float64;
   DType out = DType::float64;
+  DType rounding = DType::float64;  // of sums and steps: the output's, unless that is quantized
   bool wants_mean_and_rstd = false;
-  bool wants_empty_rows = false;  // observers see rows of no elements
-  std::int64_t bytes_beside = 0;  // as of RowNeeds
-  bool saturates = false;         // as of RowsOut
+  bool wants_empty_rows = false;   // observers see rows of no elements
+  std::int64_t bytes_beside = 0;   // as of RowNeeds
+  bool saturates = false;          // as of RowsOut
+  std::int64_t scales_of_row = 0;  // of quantized rows
+  bool has_scale_groups = false;   // which have an axis of their own
   Route route;
 
   // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
@@ -58,6 +61,7 @@ struct Plan {
   RowView in_view;
   RowView out_view;
   RowView row_number_view;
+  RowView scale_view;
 
   Shape normalized_shape() const { return extents(shape, axes); }
 
@@ -68,6 +72,12 @@ struct Plan {
 
   // What is written, but for its name.
   TensorInfo result() const { return {"", out, result_shape}; }
+
+  // What is written of x + residual.
+  TensorInfo sum() const { return {"", rounding, result_shape}; }
+
+  // The shape of scales: that of mean and rstd, where the last normalized axis is one of groups if there are any.
+  Shape scale_shape(bool keepdim) const;
 
   // The shape of mean and rstd. Of groups there is none with keepdim.
   Shape row_shape(bool keepdim) const {
@@ -92,6 +102,7 @@ struct RowNeeds {
   bool any_dtype = false;         // the output dtype need be no float
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
   bool given = false;  // statistics are: rows may be parts of those of the normalized axes
+  std::optional<std::int64_t> scale_group{};  // as of Quantization: rows have scales
 };
 
 // The dtype of the result: out if it is given; by default the input's, or float64 where that is no float.

@@ -22,6 +22,7 @@ struct Slot {
   std::vector<std::byte> y;
   std::vector<double> mean;
   std::vector<double> rstd;
+  std::vector<double> scale;
   std::vector<RowBlock> blocks;
   std::vector<BlockFindings> findings;  // of every observer of every block
 };
@@ -43,6 +44,7 @@ class TileSteps {
     slot.mean.assign(plan_.wants_mean_and_rstd ? static_cast<std::size_t>(slot.tile.rows) : 0,
                      kNan);
     slot.rstd = slot.mean;
+    slot.scale.assign(static_cast<std::size_t>(slot.tile.rows * plan_.scales_of_row), kNan);
     slot.findings.clear();
     slot.blocks.clear();
     Tile block = slot.tile;
@@ -65,23 +67,25 @@ class TileSteps {
  private:
   void work_on(const Tile& block, Slot& slot) const {
     const std::byte* x = source_.rows_of(block, slot.tile, slot.in, slot.x);
-    const auto numbers = [&](std::vector<double>& of_tile) {
+    const auto numbers = [&](std::vector<double>& of_tile, std::int64_t of_row = 1) {
       if (of_tile.empty()) return std::span<double>();
       return std::span(of_tile).subspan(
-          static_cast<std::size_t>(block.first_row - slot.tile.first_row),
-          static_cast<std::size_t>(block.rows));
+          static_cast<std::size_t>((block.first_row - slot.tile.first_row) * of_row),
+          static_cast<std::size_t>(block.rows * of_row));
     };
     const std::span<double> mean = numbers(slot.mean);
     const std::span<double> rstd = numbers(slot.rstd);
+    const std::span<double> scale = numbers(slot.scale, plan_.scales_of_row);
     const RowBlock rows_of_block{
         block.first_row,
         {x, plan_.in, source_.info().byte_order, block.rows, plan_.row_length, 0, block.first_row},
         {.data = output_of(block, slot), .dtype = plan_.out, .saturates = plan_.saturates},
         mean,
-        rstd};
+        rstd,
+        scale};
     if (plan_.row_length > 0 && transform_) {
-      transform_(rows_of_block.x, rows_of_block.y,
-                 {mean.empty() ? nullptr : mean.data(), rstd.empty() ? nullptr : rstd.data()});
+      const auto room = [](std::span<double> of) { return of.empty() ? nullptr : of.data(); };
+      transform_(rows_of_block.x, rows_of_block.y, {room(mean), room(rstd), room(scale)});
     }
     if (out_ != nullptr) out_->put_block(block, slot.tile, slot.out, slot.y);
     for (const RowObserver* observer : observers_) {
@@ -124,7 +128,8 @@ void run_share(TensorSource& given, const Plan& plan, const Transform& transform
   if (sink != nullptr) out.emplace(*sink, plan.result(), plan.out_view, plan.route.out, for_each);
   const TileSteps steps(source, out ? &*out : nullptr, plan, transform, observers);
   // Rows of no elements still have a mean, which is not a number, for those who ask.
-  const bool wants_rows = plan.row_length > 0 || plan.wants_mean_and_rstd || plan.wants_empty_rows;
+  const bool wants_rows = plan.row_length > 0 || plan.wants_mean_and_rstd ||
+                          plan.scales_of_row > 0 || plan.wants_empty_rows;
   std::vector<Slot> slots;
   for_each_block(
       {wants_rows ? plan.rows : 0, plan.route.rows, plan.row_length},
@@ -145,6 +150,12 @@ Transform normalization(const Backend& backend, const GivenStatistics* given, co
                                               const MeanAndRstd& computed) {
     if (given != nullptr) return normalize_by(backend, *given, x, y, affine, formula);
     backend.layer_norm(x, y, affine, formula, computed);
+  };
+}
+
+Transform quantization(const RowQuantizer& quantizer) {
+  return [&quantizer](const RowsIn& x, const RowsOut& q, const MeanAndRstd& computed) {
+    quantizer.quantize(x, q, computed);
   };
 }
 

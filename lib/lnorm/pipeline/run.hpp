@@ -9,6 +9,7 @@
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/quantize.hpp"
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -18,6 +19,9 @@ namespace lnorm {
 // What becomes of a block of rows: layer normalization, softmax. It fills mean and rstd if there is room.
 using Transform =
     std::function<void(const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics)>;
+
+// Layer normalization, quantized. What it refers to must outlive it.
+Transform quantization(const RowQuantizer& quantizer);
 
 // Layer normalization, by statistics that are given, or if that is null by the rows' own. What it refers to must outlive it.
 Transform normalization(const Backend& backend, const GivenStatistics* given, const Affine& affine,
@@ -33,6 +37,7 @@ struct RowBlock {
   RowsOut y;
   std::span<const double> mean;  // one a row if the plan wants them, else none
   std::span<const double> rstd;
+  std::span<const double> scale{};  // the plan's scales_of_row each
 };
 
 // What the transform made of the block's rows.

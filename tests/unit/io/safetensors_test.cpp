@@ -154,8 +154,8 @@ TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]"
         "tensor 'a': data_offsets [0, 8] hold 8 bytes, but shape (8) of U16 needs 16 bytes");
   CHECK(contains(of("F4", "[15]", "[0,8]"), "needs a part of 8 bytes"));
   CHECK(of("F4", "[16]", "[0,8]") ==
-        "x:a: dtype F4, expected one of BOOL, I8 to I64, U8 to U64, F8_E4M3, F8_E5M2, F16, "
-        "BF16, F32 or F64");
+        "x:a: dtype F4, expected one of BOOL, I8 to I64, U8 to U64, F8_E4M3, F8_E5M2, "
+        "F8_E4M3FNUZ, F8_E8M0, F16, BF16, F32 or F64");
   CHECK(of("F8_E9M9", "[8]", "[0,8]").find("x:a: dtype F8_*") == 0);
   CHECK(of("C64", "[1]", "[0,8]").find("x:a: dtype C64") == 0);
   CHECK(contains(of("f32", "[2]", "[0,8]"), "dtype 'f32' is unknown"));
@@ -175,15 +175,15 @@ TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]"
 
 TEST_CASE("other dtypes are in nobody's way, and listed", "[io]") {
   const std::string bytes =
-      safetensors(object(entry("q", "F8_E8M0", "[4]", "[0,4]"), entry("a", "U8", "[2,2]", "[4,8]")),
+      safetensors(object(entry("q", "F8_E5M2FNUZ", "[4]", "[0,4]"), entry("a", "U8", "[2,2]", "[4,8]")),
                   "12345678");
   CHECK(read(bytes, "a", true) == "5678");
-  CHECK(contains(error(bytes, "q"), "F8_E8M0"));
+  CHECK(contains(error(bytes, "q"), "F8_E5M2FNUZ"));
   const auto members = list(*lnorm::open_safetensors(memory(bytes, false)));
   REQUIRE(members.size() == 2);
   CHECK(members.at(0).name == "a");
   CHECK(members.at(0).dtype == "uint8");
-  CHECK(members.at(1).dtype == "F8_E8M0");
+  CHECK(members.at(1).dtype == "F8_E5M2FNUZ");
   CHECK(members.at(1).shape == Shape{4});
   CHECK(members.at(1).bytes == 4);
 }

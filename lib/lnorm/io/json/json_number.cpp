@@ -197,6 +197,8 @@ char* put_json_number(double value, char* to) { return put_shortest(value, to); 
 char* put_json_number(float value, char* to) { return put_shortest(value, to); }
 char* put_json_number(Float8E4M3 value, char* to) { return put_shortest(value, to); }
 char* put_json_number(Float8E5M2 value, char* to) { return put_shortest(value, to); }
+char* put_json_number(Float8E4M3Fnuz value, char* to) { return put_shortest(value, to); }
+char* put_json_number(Float8E8M0 value, char* to) { return put_shortest(value, to); }
 char* put_json_number(Float16 value, char* to) { return put_shortest(value, to); }
 char* put_json_number(BFloat16 value, char* to) { return put_shortest(value, to); }
 

@@ -70,6 +70,8 @@ Field field_of(DType dtype) {
     case DType::uint16:
     case DType::float8_e4m3fn:
     case DType::float8_e5m2:
+    case DType::float8_e4m3fnuz:
+    case DType::float8_e8m0fnu:
     case DType::float16:
     case DType::bfloat16:
       break;
@@ -82,8 +84,8 @@ std::string unsupported_type_name(std::uint64_t number) {
   using Named = std::pair<std::uint64_t, const char*>;
   for (const auto& [type, name] :
        {Named{8, "STRING"}, Named{14, "COMPLEX64"}, Named{15, "COMPLEX128"},
-        Named{18, "FLOAT8E4M3FNUZ"}, Named{20, "FLOAT8E5M2FNUZ"}, Named{21, "UINT4"},
-        Named{22, "INT4"}, Named{23, "FLOAT4E2M1"}, Named{24, "FLOAT8E8M0"}}) {
+        Named{20, "FLOAT8E5M2FNUZ"}, Named{21, "UINT4"}, Named{22, "INT4"},
+        Named{23, "FLOAT4E2M1"}}) {
     if (type == number) return name;
   }
   return concat("number ", number);

@@ -27,8 +27,6 @@ inline constexpr std::array kUnsupportedSafetensorsDTypes{
     SafetensorsDType{"F4", 4},
     SafetensorsDType{"F6_E2M3", 6},
     SafetensorsDType{"F6_E3M2", 6},
-    SafetensorsDType{"F8_E8M0", 8},
-    SafetensorsDType{"F8_E4M3FNUZ", 8},
     SafetensorsDType{"F8_E5M2FNUZ", 8},
     SafetensorsDType{"F8_*", 8},  // there is a new one every few months
 };

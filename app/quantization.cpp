@@ -1,0 +1,65 @@
+#include "quantization.hpp"
+
+#include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm::app {
+
+bool is_quantized_dtype(DType dtype) { return dtype == DType::int8 || is_float8(dtype); }
+
+void check_quantization(const Arguments& arguments) {
+  const QuantizationArguments& quantization = arguments.quantization;
+  if (!quantization) {
+    if (quantization.rounds_y) throw Error("--round y has no effect without --quantize");
+    return;
+  }
+  const bool writes = arguments.command == kApply;
+  const std::optional<DType> dtype = arguments.output.dtype;
+  if (writes && (!dtype || !is_quantized_dtype(*dtype))) {
+    throw Error(concat("--quantize is to ", dtype_list(is_quantized_dtype), ", found ",
+                       dtype ? concat("--dtype ", name(*dtype)) : "no --dtype"),
+                dtype ? "" : "--dtype int8");
+  }
+  const bool is_given = quantization.scale_of == ScaleOf::given;
+  if (is_given != arguments.tensors.contains(TensorRole::given_scale)) {
+    throw Error("--quantize static and --given-scale belong together, found one of them");
+  }
+  const bool computes_otherwise = quantization.qmax || quantization.amax_min > 0 ||
+                                  quantization.amax_max < kInfinity || quantization.scale_min > 0 ||
+                                  quantization.scale_max < kInfinity || quantization.power_of_two;
+  const bool has_scales =
+      arguments.save_scale || arguments.tensors.contains(TensorRole::actual_scale);
+  if (is_given && (computes_otherwise || has_scales)) {
+    throw Error("--quantize static computes no scale: what is said of scales has no effect");
+  }
+  if (quantization.amax_min > quantization.amax_max ||
+      quantization.scale_min > quantization.scale_max) {
+    const bool is_amax = quantization.amax_min > quantization.amax_max;
+    throw Error(concat(is_amax ? "--amax-min" : "--scale-min", " is above ",
+                       is_amax ? "--amax-max" : "--scale-max"));
+  }
+}
+
+RowNeeds quantized_rows(const QuantizationArguments& arguments) {
+  RowNeeds needs{.whole = true, .any_dtype = true, .bytes_beside = 4};
+  if (arguments.scale_of == ScaleOf::row) needs.scale_group = 0;
+  if (arguments.scale_of == ScaleOf::group) needs.scale_group = arguments.group;
+  return needs;
+}
+
+Quantization quantization_of(const QuantizationArguments& arguments, const Plan& plan) {
+  return {.dtype = plan.out,
+          .group = arguments.group,
+          .qmax = arguments.qmax.value_or(default_qmax(plan.out)),
+          .amax_min = arguments.amax_min,
+          .amax_max = arguments.amax_max,
+          .scale_min = arguments.scale_min,
+          .scale_max = arguments.scale_max,
+          .power_of_two = arguments.power_of_two,
+          .scale_dtype = arguments.scale_dtype,
+          .rounds_y = arguments.rounds_y,
+          .rounding = plan.rounding};
+}
+
+}  // namespace lnorm::app

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "lnorm/core/dtype.hpp"
+#include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/options.hpp"
+#include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/rows.hpp"
+
+namespace lnorm {
+
+// What inference kernels write of a norm's results y, and the scale:
+//
+//   amax  = max |y| of a group, from amax_min to amax_max
+//   scale = amax / qmax, rounded once to float32, from scale_min to scale_max; at least the smallest float32 unless amax is 0
+//   q     = y / scale, rounded once to int8 or a float8, saturating
+//
+// y is the exact number, so that scale and q are each correctly rounded. Where amax is 0, the scale is scale_min, or 1, within its
+// bounds, and q is 0. Where y is not finite, so is no scale of its group: it is NaN, and so is q, or 0 of int8.
+//
+// [Dettmers et al. 2022, arXiv:2208.07339; scales that are powers of two: OCP Microscaling Formats 1.0]
+struct Quantization {
+  DType dtype = DType::int8;
+  std::int64_t group = 0;  // successive elements of a row that share a scale; 0: all of it
+  double qmax = 0;
+  double amax_min = 0;
+  double amax_max = kInfinity;
+  double scale_min = 0;  // float32 numbers, as the next one
+  double scale_max = kInfinity;
+  bool power_of_two = false;           // a scale is rounded up to one
+  DType scale_dtype = DType::float32;  // or float8_e8m0fnu
+  bool rounds_y = false;  // to this dtype, to which steps of the affine are rounded as well
+  DType rounding = DType::float32;
+
+  // quotient: amax / qmax of a group, rounded to float32. is_zero: amax is 0.
+  double scale(double quotient, bool is_zero) const;
+
+  std::int64_t scales(std::int64_t row_length) const { return group == 0 ? 1 : row_length / group; }
+};
+
+// The greatest number of q, where qmax is not given.
+double default_qmax(DType dtype);
+
+// Where amax of many rows is looked for: amax / qmax, rounded to float32, NaN of what is not finite.
+struct LargestQuotient {
+  double quotient = 0;
+  bool is_zero = true;
+
+  void take(const LargestQuotient& other);
+
+  // core/serialize.hpp calls it.
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(quotient, is_zero);
+  }
+};
+
+// Rows as Backend::layer_norm takes them, quantized. given, scales: statistics and scales that are not computed; the latter one number,
+// or numbers with a layout.
+class RowQuantizer {
+ public:
+  // What it refers to must outlive it.
+  RowQuantizer(const Backend& backend, const GivenStatistics* given, const Affine& affine,
+               const Formula& formula, const Quantization& quantization,
+               const AffineTerm* scales = nullptr, const AffineLayout& scales_layout = {});
+
+  // stats.scale has quantization.scales() numbers a row. Throws std::bad_alloc alone.
+  void quantize(const RowsIn& x, const RowsOut& q, const MeanAndRstd& stats) const;
+
+  // Of all rows and groups.
+  LargestQuotient largest(const RowsIn& x) const;
+
+ private:
+  class Row;
+
+  const Backend& backend_;
+  const GivenStatistics* given_;
+  std::optional<Affine> rounded_;  // what comes before the last rounding of y, if there is one
+  Affine last_;
+  Formula formula_;
+  const Quantization& quantization_;
+  const AffineTerm* scales_;
+  AffineLayout scales_layout_;
+};
+
+}  // namespace lnorm

@@ -1,0 +1,736 @@
+#include "lnorm/pipeline/judged_quantized.hpp"
+
+#include <algorithm>
+#include <any>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/judge.hpp"
+#include "lnorm/kernel/rounding.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/tensor_scale.hpp"
+
+namespace lnorm {
+
+namespace {
+
+std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row) {
+  if (given == nullptr) return {};
+  const SavedStatistics of_row = given->of(row);
+  const double rstd = of_row.rstd.high;
+  return GivenNumbers{of_row.mean.high,
+                      of_row.variance ? of_row.variance->high : 1 / (rstd * rstd)};
+}
+
+// What a scale, or a quotient, may be.
+struct ScaleInterval {
+  double low = 0;
+  double high = 0;
+  bool has(double value) const { return value >= low && value <= high; }
+};
+
+// The numbers of q's dtype next to one of them.
+class QuantizedGrid {
+ public:
+  explicit QuantizedGrid(DType dtype) : is_int8_(dtype == DType::int8), order_(dtype) {
+    most_ = is_int8_ ? 127 : float_format(dtype).greatest;
+  }
+
+  // What rounds to a number, but for its sign: between the points halfway to its neighbors.
+  ScaleInterval rounds_to(double q) const {
+    const double size = std::fabs(q);
+    const std::int64_t i = order_.index(size);
+    const bool is_last = size >= (is_int8_ && q < 0 ? 128 : most_);
+    return {i == 0 ? 0 : (order_.value(i - 1) + size) / 2,
+            is_last ? kInfinity : (size + order_.value(i + 1)) / 2};
+  }
+  double rounded(double v, DType dtype) const { return saturated(lnorm::rounded(v, dtype)); }
+  double saturated(double v) const { return std::clamp(v, is_int8_ ? -128.0 : -most_, most_); }
+  // Toward zero, or away from it.
+  double cut(double v, bool away) const {
+    const std::int64_t below = order_.index(std::fabs(v));
+    const double low = order_.value(below);
+    const bool is_on = low == std::fabs(v);
+    return saturated(std::copysign(away && !is_on ? order_.value(below + 1) : low, v));
+  }
+
+ private:
+  bool is_int8_;
+  double most_ = 0;
+  FloatOrder order_;
+};
+
+// How a wrong kernel quantizes: what it does instead.
+struct QuantizedRule {
+  Quantization quantization;
+  std::span<const double> amax_of;  // whose largest is amax
+  std::span<const double> y;
+  std::span<const double> error;
+  enum class Last { nearest, truncated, away, wraps } last = Last::nearest;
+  bool multiplies = false;  // the scale that is saved is 1 / scale
+  bool has_no_scale = false;
+  std::int64_t group = 0;            // elements whose largest |y| is a scale's
+  std::optional<double> scale = {};  // of all
+  bool is_transposed = false;
+  double offset = 0;  // of q
+};
+
+// A row, as far as causes need it.
+struct RowOfKernel {
+  const JudgeSetting& setting;
+  std::int64_t number;
+  std::span<const double> x;
+  std::span<const double> y;
+  std::span<const double> error;
+  std::span<const double> q;
+  std::span<const double> divisors;  // of each element, as far as the kernel's scales are known
+};
+
+// Numbers that a rule needs of a row.
+struct RuleRoom {
+  std::vector<double> values;
+  std::vector<double> errors;
+};
+
+// All that a quantized tensor's rows are judged by.
+class QuantizedJudge {
+ public:
+  QuantizedJudge(const QuantizedInputs& inputs, const Plan& plan, const JudgeSetting& setting,
+                 const CheckOptions& options, const RunOptions& run_options)
+      : inputs_(inputs),
+        plan_(plan),
+        options_(options),
+        setting_(setting),
+        grid_(plan.out),
+        groups_(inputs.given_scale || inputs.is_of_tensor
+                    ? 1
+                    : inputs.quantization.scales(plan.row_length)),
+        group_(plan.row_length / std::max<std::int64_t>(1, groups_)) {
+    setting_.output = OutputFormat(DType::float32);
+    setting_.kernel.depth = options.depth;
+    if (inputs.scale == nullptr) return;
+    numbers_ = all_numbers(setting.backend, *inputs.scale, run_options.threads);
+  }
+
+  const JudgeSetting& setting() const { return setting_; }
+  std::int64_t groups() const { return groups_; }
+  bool has_scales() const { return inputs_.scale != nullptr; }
+
+  void set_numbers(std::int64_t row, JudgeSetting& of_row) const {
+    of_row.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row);
+    of_row.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row);
+  }
+
+  // The kernel's scale of a group.
+  double scale(std::int64_t row, std::int64_t g) const {
+    return scale_at(row, g, inputs_.is_transposed);
+  }
+
+  // y of a row, and how far off a kernel's may be.
+  bool fill(const JudgeSetting& of_row, std::int64_t row, std::span<const double> x,
+            bool is_measured, std::vector<double>& y, std::vector<double>& error) const {
+    const RowStatistics statistics =
+        statistics_of(x, of_row.formula, given_numbers(inputs_.given, row));
+    SumLosses losses;
+    if (is_measured && inputs_.given == nullptr) {
+      const MeasuredRow measured{x, statistics};
+      losses = losses_of({&measured, 1}, of_row.formula, of_row.kernel.arithmetic,
+                         of_row.normalized_shape)
+                   .front();
+    }
+    const StatisticErrors errors = errors_of(statistics, of_row.formula, of_row.kernel, losses);
+    y.resize(x.size());
+    error.resize(x.size());
+    const OutputFormat steps(plan_.rounding);
+    const RowLine line =
+        line_of(statistics, divisor_of(statistics.variance, of_row.formula), errors, of_row.kernel);
+    fill_rounded_line(line, of_row.rounding, steps, x.data(), of_row.weight.data(),
+                      of_row.bias.data(), std::ssize(x), y.data(), error.data());
+    for (std::size_t i = 0; inputs_.quantization.rounds_y && i < y.size(); ++i) {
+      error[i] = keep_in(steps, y[i], error[i]);
+    }
+    return errors.is_bounded;
+  }
+
+  ScaleInterval amax(std::span<const double> y, std::span<const double> error) const {
+    ScaleInterval most;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      most.low = std::max(most.low, std::fabs(y[i]) - error[i]);
+      most.high = std::max(most.high, std::fabs(y[i]) + error[i]);
+    }
+    return most;
+  }
+
+  ScaleInterval scales_of(const ScaleInterval& amax, const Quantization& quantization) const {
+    const double unit = 3 * setting_.kernel.arithmetic.unit;
+    const auto scale = [&](double most) {
+      const double quotient = rounded(most / quantization.qmax, DType::float32);
+      return quantization.scale(quotient, amax.high == 0);
+    };
+    return {scale(amax.low * (1 - unit)), scale(amax.high * (1 + unit))};
+  }
+
+  // Which scale q of a group was divided by: the kernel's own, or one that suits all elements, or else the exact one.
+  double divisor(double own, double exact, const ScaleInterval& scales, std::span<const double> y,
+                 std::span<const double> error, std::span<const double> q) const {
+    if (has_scales()) return own > 0 && std::isfinite(own) ? own : exact;
+    if (inputs_.is_of_tensor) return exact;
+    const double unit = 4 * setting_.kernel.arithmetic.unit;
+    ScaleInterval suits = scales;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const ScaleInterval of_q = grid_.rounds_to(q[i]);
+      const double size = std::fabs(y[i]);
+      if (of_q.low > 0) {
+        suits.high = std::min(suits.high, (size + error[i]) * (1 + unit) / of_q.low);
+      }
+      suits.low = std::max(suits.low, (size - error[i]) * (1 - unit) / of_q.high);
+    }
+    if (!inputs_.quantization.power_of_two) {
+      return suits.low <= suits.high ? std::clamp(exact, suits.low, suits.high) : exact;
+    }
+    for (const double one : {exact, scales.low, scales.high}) {
+      if (suits.has(one)) return one;
+    }
+    return exact;
+  }
+
+  // How far y may be off from what q stands for.
+  double bound(double y, double error, double q, double scale) const {
+    const ScaleInterval of_q = grid_.rounds_to(q);
+    const double size = std::fabs(q);
+    const bool is_above = std::signbit(y) == std::signbit(q) && std::fabs(y) > size * scale;
+    const double half = q == 0 || is_above ? of_q.high - size : size - of_q.low;
+    return error + 4 * setting_.kernel.arithmetic.unit * std::fabs(y) + half * scale;
+  }
+
+  // Whether a rule gives a row's scales and q.
+  bool explains(const QuantizedRule& rule, const RowOfKernel& row) const {
+    const Quantization& quantization = rule.quantization;
+    const auto n = std::ssize(row.y);
+    for (std::int64_t g = 0; g < groups_; ++g) {
+      const std::int64_t first = g * group_;
+      const std::int64_t own = std::max(rule.group, group_);
+      const auto part = [&](auto all) {
+        const std::int64_t begin = first / own * own;
+        return all.subspan(static_cast<std::size_t>(begin),
+                           static_cast<std::size_t>(std::min(own, n - begin)));
+      };
+      ScaleInterval scales = scales_of(amax(part(rule.amax_of), part(rule.error)), quantization);
+      if (rule.scale) scales = {*rule.scale * (1 - 0x1p-20), *rule.scale * (1 + 0x1p-20)};
+      if (inputs_.is_of_tensor) scales = {0, kInfinity};
+      double divisor = given_;
+      if (has_scales()) {
+        divisor = scale_at(row.number, g, inputs_.is_transposed != rule.is_transposed);
+        if (rule.multiplies) divisor = 1 / divisor;
+        if (!rule.has_no_scale && !scales.has(divisor)) return false;
+      } else if (inputs_.given_scale == nullptr && !inputs_.is_of_tensor) {
+        divisor = (scales.low + scales.high) / 2;
+        if (quantization.power_of_two) divisor = scales.high;
+      }
+      for (std::int64_t i = first; i < first + group_; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const double by = rule.has_no_scale                ? 1
+                          : inputs_.given_scale != nullptr ? row.divisors[at]
+                                                           : divisor;
+        if (!rounds_to(rule, row, at, by)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether the kernel's one scale is right, where |y| is at most that.
+  JudgedRows of_tensor(const ScaleInterval& most) const {
+    const ScaleInterval may_be = scales_of(most, inputs_.quantization);
+    const double actual = scale(0, 0);
+    JudgedRows found;
+    RowJudge judge(setting_, 1);
+    judge.judge_and_settle_by(
+        {0, {}, {&actual, 1}, {&given_, 1}},
+        [&](bool) {
+          return RowBounds{{(may_be.low + may_be.high) / 2},
+                           {(may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40},
+                           true,
+                           true};
+        },
+        found);
+    return found;
+  }
+
+  const QuantizedInputs& inputs() const { return inputs_; }
+  const Plan& plan() const { return plan_; }
+  const CheckOptions& options() const { return options_; }
+
+  // The exact scale of the tensor, or the first of those that are given.
+  void set_given(double scale) { given_ = scale; }
+  double given() const { return given_; }
+  double given_scale(std::int64_t row, std::int64_t i) const {
+    const AffineTerm& scales = *inputs_.given_scale;
+    if (scales.is_uniform()) return scales.number(0).high;
+    return scales.number(plan_.affine.number(plan_.affine.first(row), i)).high;
+  }
+
+ private:
+  double scale_at(std::int64_t row, std::int64_t g, bool is_transposed) const {
+    if (numbers_.size() == 1) return numbers_.front();
+    return numbers_[static_cast<std::size_t>(is_transposed ? g * plan_.rows + row
+                                                           : row * groups_ + g)];
+  }
+
+  bool rounds_to(const QuantizedRule& rule, const RowOfKernel& row, std::size_t i,
+                 double divisor) const {
+    const double unit = 4 * setting_.kernel.arithmetic.unit;
+    const double error = rule.error[i] + unit * std::fabs(rule.y[i]);
+    const auto result = [&](double y) {
+      const double v = y / divisor;
+      switch (rule.last) {
+        case QuantizedRule::Last::truncated:
+          return grid_.cut(v, false);
+        case QuantizedRule::Last::away:
+          return grid_.cut(v, true);
+        case QuantizedRule::Last::wraps: {
+          const double integer = std::nearbyint(v);
+          return integer - 256 * std::floor((integer + 128) / 256);
+        }
+        case QuantizedRule::Last::nearest:
+          break;
+      }
+      return grid_.saturated(rounded(v, plan_.out) + rule.offset);
+    };
+    const double one = result(rule.y[i] - error);
+    const double other = result(rule.y[i] + error);
+    return row.q[i] >= std::min(one, other) && row.q[i] <= std::max(one, other);
+  }
+
+  const QuantizedInputs& inputs_;
+  const Plan& plan_;
+  const CheckOptions& options_;
+  JudgeSetting setting_;
+  QuantizedGrid grid_;
+  std::int64_t groups_;
+  std::int64_t group_;
+  double given_ = kNan;
+  std::vector<double> numbers_;  // the kernel's scales
+};
+
+// What a kernel may do in place of what it should.
+struct QuantizedCause {
+  std::string id;
+  std::string words;
+  std::string option;
+};
+
+constexpr std::array kQmax{127.0, 128.0, 224.0, 240.0, 448.0, 57344.0};
+constexpr std::array<std::int64_t, 6> kGroups{16, 32, 64, 128, 256, 512};
+
+// Calls see(cause, rule, make) for all: make fills the numbers that a rule needs of a row.
+class Causes {
+ public:
+  using Fill = std::function<void(const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room)>;
+  struct One {
+    QuantizedCause cause;
+    Fill fill;
+  };
+
+  explicit Causes(const QuantizedJudge& judge) {
+    const Quantization& asked = judge.inputs().quantization;
+    const bool has_scales = judge.has_scales();
+    const bool computes = judge.inputs().given_scale == nullptr;
+    const auto add = [&](std::string id, std::string words, std::string option, Fill fill) {
+      if (!judge.options().kernels || !judge.options().kernels(id)) return;
+      all.push_back({{std::move(id), std::move(words), std::move(option)}, std::move(fill)});
+    };
+    const auto rounded_to = [&](DType dtype) {
+      add("rounded-y", concat("y is rounded to ", name(dtype), " before it is divided"),
+          dtype == judge.plan().rounding ? "--round y" : "",
+          [dtype](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
+            const OutputFormat format(dtype);
+            for (std::size_t i = 0; i < row.y.size(); ++i) {
+              room.values[i] = row.y[i];
+              room.errors[i] = keep_in(format, room.values[i], row.error[i]);
+            }
+            rule.y = rule.amax_of = room.values;
+            rule.error = room.errors;
+          });
+    };
+    if (computes) {
+      if (has_scales) {
+        add("scale-reciprocal", "what is saved is 1 / scale", "",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.multiplies = true; });
+        add("scale-transposed", "the scales are saved with the groups first", "--scale-transposed",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.is_transposed = true; });
+      }
+      if (!judge.inputs().is_of_tensor) {
+        add("scale-of-tensor", "the scale is that of the whole tensor", "--quantize tensor",
+            [&judge](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              rule.scale = judge.given();
+            });
+      }
+      if (asked.group != 0) {
+        add("scale-of-row", "the scale is that of the whole row", "--quantize row",
+            [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
+              rule.group = std::ssize(row.x);
+            });
+        for (const std::int64_t size : kGroups) {
+          if (size <= asked.group || judge.plan().row_length % size != 0) continue;
+          add(concat("group-", size), concat("a scale is that of ", size, " elements"),
+              concat("--quantize group:", size),
+              [size](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.group = size; });
+        }
+      }
+      for (const double qmax : kQmax) {
+        if (qmax == asked.qmax) continue;
+        add(concat("qmax-", qmax), concat("the largest |y| becomes ", qmax, ", not ", asked.qmax),
+            concat("--qmax ", qmax), [qmax](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              rule.quantization.qmax = qmax;
+            });
+      }
+      if (asked.scale_max < kInfinity || asked.amax_max < kInfinity) {
+        add("no-scale-max", "the greatest scale is forgotten", "",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
+            });
+      }
+      if (asked.scale_min > 0 || asked.amax_min > 0) {
+        add("no-scale-min", "the least scale is forgotten", "",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              rule.quantization.scale_min = rule.quantization.amax_min = 0;
+            });
+      }
+      if (asked.power_of_two) {
+        add("scale-not-power-of-two", "the scale is not rounded to a power of two", "",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              rule.quantization.power_of_two = false;
+              rule.quantization.scale_dtype = DType::float32;
+            });
+        add("scale-power-of-two-down", "the scale is rounded down to a power of two", "",
+            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
+              // 2^k is rounded up from anything above 2^(k-1).
+              rule.quantization.qmax *= 2;
+            });
+      }
+      add("amax-of-x", "the scale is that of x", "",
+          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) { rule.amax_of = row.x; });
+      add("amax-of-xhat", "the scale is that of xhat, before the weight", "",
+          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
+            for (std::size_t i = 0; i < row.y.size(); ++i) {
+              room.values[i] = (row.y[i] - row.setting.bias[i]) / row.setting.weight[i];
+            }
+            rule.amax_of = room.values;
+          });
+      add("amax-before-bias", "the scale is that of y before the bias", "",
+          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
+            for (std::size_t i = 0; i < row.y.size(); ++i) {
+              room.values[i] = row.y[i] - row.setting.bias[i];
+            }
+            rule.amax_of = room.values;
+          });
+    }
+    for (const DType dtype : {DType::float16, DType::bfloat16}) {
+      if (!asked.rounds_y &&
+          (judge.plan().rounding == dtype || judge.plan().rounding == DType::float32)) {
+        rounded_to(dtype);
+      }
+    }
+    const auto add_last = [&](const char* id, const char* words, QuantizedRule::Last last) {
+      add(id, words, "",
+          [last](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.last = last; });
+    };
+    add("no-scale", "q is y rounded, without the scale", "",
+        [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.has_no_scale = true; });
+    add_last("truncated", "the last rounding is toward zero", QuantizedRule::Last::truncated);
+    add_last("away", "the last rounding is away from zero", QuantizedRule::Last::away);
+    if (judge.plan().out == DType::int8) {
+      add_last("wraps", "q wraps around where it should saturate", QuantizedRule::Last::wraps);
+      add("zero-point", "a whole number is added to q", "",
+          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
+            rule.offset = std::nearbyint(row.q[0] - row.y[0] / row.divisors[0]);
+          });
+    }
+  }
+
+  std::vector<One> all;
+};
+
+// Holds the exact rows, as the loop brings them, against q and the scales.
+class QuantizedObserver final : public RowObserver {
+ public:
+  QuantizedObserver(const QuantizedJudge& judge, const CheckRows& actual)
+      : judge_(judge), causes_(judge), actual_(actual) {}
+
+  BlockFindings examine(const RowBlock& block) const override {
+    Found found;
+    TileBuffer buffer;
+    JudgeSetting setting = judge_.setting();
+    RowJudge of_q(setting, block.x.row_length);
+    RowJudge of_scale(setting, judge_.groups());
+    const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
+    const RowsIn exact = output_rows(block);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      judge(block, r, row_of(actual, r), row_of(exact, r), setting, of_q, of_scale, found);
+    }
+    return found;
+  }
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    found_.merge(std::any_cast<const Found&>(findings));
+  }
+
+  Check check(Check like, bool is_scale) const {
+    like.judged = is_scale ? found_.scale : found_.q;
+    like.verdict = verdict_of(like.judged);
+    const bool differs =
+        verdict_of(found_.q) == Verdict::differs || verdict_of(found_.scale) == Verdict::differs;
+    if (like.verdict != Verdict::differs || !differs) return like;
+    FormulaFit* first = nullptr;
+    for (std::size_t k = 0; k < found_.explained.size(); ++k) {
+      if (found_.wrong == 0 || found_.explained[k] < found_.wrong) continue;
+      const QuantizedCause& cause = causes_.all[k].cause;
+      if (first != nullptr) {
+        first->same_as.push_back(cause.id);
+        continue;
+      }
+      FormulaFit fit{.id = cause.id,
+                     .words = cause.words,
+                     .explained = 1,
+                     .sqnr = kInfinity,
+                     .explains_all = true};
+      if (!cause.option.empty()) fit.options.push_back(cause.option);
+      like.diagnosis.explanations.push_back(std::move(fit));
+      first = &like.diagnosis.explanations.back();
+    }
+    return like;
+  }
+
+ private:
+  struct Found {
+    JudgedRows q;
+    JudgedRows scale;
+    std::vector<std::int64_t> explained = {};  // rows that are wrong, by each cause
+    std::int64_t wrong = 0;                    // rows that causes were tried on
+
+    void merge(const Found& other) {
+      q.merge(other.q);
+      scale.merge(other.scale);
+      wrong += other.wrong;
+      explained.resize(std::max(explained.size(), other.explained.size()));
+      for (std::size_t k = 0; k < other.explained.size(); ++k) {
+        explained[k] += other.explained[k];
+      }
+    }
+  };
+
+  void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
+             JudgeSetting& setting, RowJudge& of_q, RowJudge& of_scale, Found& found) const {
+    const Backend& backend = setting.backend;
+    const std::int64_t number = block.first_row + r;
+    const std::int64_t groups = judge_.groups();
+    const std::vector<double> x = decoded(backend, row_of(block.x, r));
+    const std::vector<double> q = decoded(backend, actual);
+    const std::vector<double> exact_q = decoded(backend, exact);
+    std::vector<double> exact_scales(static_cast<std::size_t>(groups), judge_.given());
+    for (std::size_t g = 0; g < exact_scales.size() && !block.scale.empty(); ++g) {
+      exact_scales[g] = block.scale[static_cast<std::size_t>(r * groups) + g];
+    }
+    std::vector<double> scales = exact_scales;
+    for (std::int64_t g = 0; judge_.has_scales() && g < groups; ++g) {
+      scales[static_cast<std::size_t>(g)] = judge_.scale(number, g);
+    }
+    const bool is_finite =
+        std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); }) &&
+        std::all_of(exact_scales.begin(), exact_scales.end(), [](double v) { return v == v; });
+    if (q == exact_q && scales == exact_scales && is_finite) {
+      RowJudge::count_exact(std::ssize(q), found.q);
+      if (judge_.has_scales() && !judge_.inputs().is_of_tensor) {
+        RowJudge::count_exact(groups, found.scale);
+      }
+      return;
+    }
+    if (setting.weight.empty() || !judge_.plan().affine.rows.empty()) {
+      judge_.set_numbers(number, setting);
+    }
+    const std::size_t count = x.size() / scales.size();
+    std::vector<double> y(x.size(), kNan);
+    std::vector<double> error(x.size());
+    std::vector<ScaleInterval> may_be(scales.size());
+    bool is_bounded = false;
+    const auto fill = [&](bool is_measured) {
+      is_bounded = is_finite && judge_.fill(setting, number, x, is_measured, y, error);
+      for (std::size_t g = 0; g < scales.size() && is_finite; ++g) {
+        may_be[g] = judge_.scales_of(judge_.amax(std::span(y).subspan(g * count, count),
+                                                 std::span(error).subspan(g * count, count)),
+                                     judge_.inputs().quantization);
+      }
+    };
+    fill(false);
+    std::vector<double> divisors(x.size(), judge_.given());
+    if (judge_.inputs().given_scale != nullptr) {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        divisors[i] = judge_.given_scale(number, static_cast<std::int64_t>(i));
+      }
+    }
+    for (std::size_t g = 0;
+         g < scales.size() && is_finite && judge_.inputs().given_scale == nullptr; ++g) {
+      const auto part = [&](const std::vector<double>& all) {
+        return std::span(all).subspan(g * count, count);
+      };
+      const double by =
+          judge_.divisor(scales[g], exact_scales[g], may_be[g], part(y), part(error), part(q));
+      std::fill_n(divisors.begin() + static_cast<std::ptrdiff_t>(g * count), count, by);
+    }
+    // Both in the units of y.
+    std::vector<double> of_kernel(x.size(), kNan);
+    std::vector<double> expected(x.size(), kNan);
+    for (std::size_t i = 0; i < x.size() && is_finite; ++i) {
+      of_kernel[i] = q[i] * divisors[i];
+      expected[i] = q[i] == exact_q[i] && std::isfinite(of_kernel[i]) ? of_kernel[i] : y[i];
+    }
+    const std::int64_t wrong = found.q.beyond + found.scale.beyond;
+    of_q.judge_and_settle_by(
+        {number, x, of_kernel, expected},
+        [&](bool is_measured) {
+          fill(is_measured);
+          std::vector<double> bounds(x.size());
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            bounds[i] = judge_.bound(y[i], error[i], q[i], divisors[i]);
+          }
+          return RowBounds{y, std::move(bounds), is_bounded, is_bounded};
+        },
+        found.q);
+    if (judge_.has_scales() && !judge_.inputs().is_of_tensor) {
+      of_scale.judge_and_settle_by(
+          {number, x, scales, exact_scales},
+          [&](bool is_measured) {
+            fill(is_measured);
+            RowBounds bounds{exact_scales, std::vector<double>(scales.size()), is_bounded,
+                             is_bounded};
+            for (std::size_t g = 0; g < scales.size(); ++g) {
+              const auto [low, high] = may_be[g];
+              const bool is_any = judge_
+                                      .amax(std::span(y).subspan(g * count, count),
+                                            std::span(error).subspan(g * count, count))
+                                      .high == 0;
+              bounds.y[g] = (low + high) / 2;
+              bounds.bound[g] = is_any ? kInfinity : (high - low) / 2 * (1 + 0x1p-40);
+              if (low == high) bounds.bound[g] = low * 0x1p-40;
+            }
+            return bounds;
+          },
+          found.scale);
+    }
+    constexpr std::int64_t kTried = 16;  // of a block
+    if (found.q.beyond + found.scale.beyond == wrong || found.wrong == kTried) return;
+    fill(false);
+    try_causes({setting, number, x, y, error, q, divisors}, found);
+  }
+
+  void try_causes(const RowOfKernel& row, Found& found) const {
+    ++found.wrong;
+    found.explained.resize(causes_.all.size());
+    RuleRoom room{std::vector<double>(row.x.size()), std::vector<double>(row.x.size())};
+    for (std::size_t k = 0; k < causes_.all.size(); ++k) {
+      QuantizedRule rule{judge_.inputs().quantization, row.y, row.y, row.error};
+      causes_.all[k].fill(row, rule, room);
+      found.explained[k] += judge_.explains(rule, row) ? 1 : 0;
+    }
+  }
+
+  const QuantizedJudge& judge_;
+  Causes causes_;
+  const CheckRows& actual_;
+  Found found_;
+};
+
+// The greatest |y| of a tensor, and how far off it may be.
+class AmaxObserver final : public RowObserver {
+ public:
+  explicit AmaxObserver(const QuantizedJudge& judge) : judge_(judge) {}
+
+  BlockFindings examine(const RowBlock& block) const override {
+    ScaleInterval most;
+    JudgeSetting setting = judge_.setting();
+    std::vector<double> y;
+    std::vector<double> error;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
+      judge_.set_numbers(block.first_row + r, setting);
+      judge_.fill(setting, block.first_row + r, x, false, y, error);
+      const ScaleInterval of_row = judge_.amax(y, error);
+      most = {std::max(most.low, of_row.low), std::max(most.high, of_row.high)};
+    }
+    return most;
+  }
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    const auto& of_block = std::any_cast<const ScaleInterval&>(findings);
+    most_ = {std::max(most_.low, of_block.low), std::max(most_.high, of_block.high)};
+  }
+
+  const ScaleInterval& most() const { return most_; }
+
+ private:
+  const QuantizedJudge& judge_;
+  ScaleInterval most_;
+};
+
+}  // namespace
+
+Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Backend& backend,
+                      bool is_sum, const CheckOptions& options, const RunOptions& run_options) {
+  const JudgeSetting setting =
+      judge_setting(plan, backend, options, is_sum,
+                    inputs.given != nullptr && inputs.given->variance.empty(), DType::float32);
+  QuantizedJudge judge(inputs, plan, setting, options, run_options);
+  const CheckRows actual(inputs.actual, plan.axes, run_options.threads);
+  const auto quantizer = [&](const AffineTerm* scales) {
+    return RowQuantizer(setting.backend, inputs.given, inputs.affine, plan.formula,
+                        inputs.quantization, scales, plan.affine);
+  };
+  AffineTerm of_tensor;
+  if (inputs.given_scale == nullptr) {
+    judge.set_given(scale_of_tensor(inputs.x, plan, quantizer(nullptr), inputs.quantization,
+                                    {.threads = run_options.threads, .ranks = run_options.ranks}));
+    of_tensor = AffineTerm({judge.given()}, {});
+  } else {
+    judge.set_given(inputs.given_scale->number(0).high);
+  }
+  const auto pass = [&](RowObserver& observer, const Transform& transform) {
+    RowObserver* const observers[] = {&observer};
+    LentSource x(inputs.x);
+    run(x, plan, transform, observers, nullptr, run_options);
+  };
+  const RowQuantizer exact = quantizer(inputs.is_of_tensor ? &of_tensor : inputs.given_scale);
+  QuantizedObserver observer(judge, actual);
+  pass(observer, quantization(exact));
+  Check like;
+  like.x = whole_of(inputs.x.info());
+  like.actual = whole_of(inputs.actual.info());
+  like.slice = inputs.x.info().slice;
+  like.axes = like.slice ? like.slice->axes : plan.axes;
+  like.formula = setting.formula;
+  like.arithmetic = options.arithmetic;
+  like.row_length = plan.row_length;
+  Check result = observer.check(like, false);
+  describe_places(result, plan.rows);
+  if (inputs.scale == nullptr) return result;
+  like.actual = whole_of(inputs.scale->info());
+  like.part = "scale";
+  like.is_statistic = true;
+  Check scale = observer.check(like, true);
+  if (inputs.is_of_tensor) {
+    AmaxObserver largest(judge);
+    pass(largest, {});
+    scale.judged = judge.of_tensor(largest.most());
+    scale.verdict = verdict_of(scale.judged);
+  }
+  describe_places(scale, inputs.is_of_tensor ? 1 : plan.rows);
+  result.statistics.push_back(std::move(scale));
+  return result;
+}
+
+}  // namespace lnorm
