@@ -122,7 +122,7 @@ inline constexpr std::array<std::string_view, 33> kFoundIds{
     "scale-reciprocal", "scale-transposed", "scale-of-tensor", "scale-of-row",
     "scale-not-power-of-two", "scale-power-of-two-down", "group-*", "qmax-*", "no-scale",
     "no-scale-max", "no-scale-min", "amax-of-x", "amax-of-xhat", "amax-before-bias", "rounded-y",
-    "wraps", "zero-point", "amax-without-residual"};
+    "wraps", "zero-point", "unrounded-y"};
 inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
 
 inline constexpr std::string_view kAxesWords = "normalized over other axes";

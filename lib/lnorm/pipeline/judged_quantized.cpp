@@ -91,6 +91,8 @@ struct RowOfKernel {
   std::span<const double> y;
   std::span<const double> error;
   std::span<const double> q;
+  std::span<const double> unrounded_y;  // without the last rounding of y, if that is asked for
+  std::span<const double> unrounded_error;
   std::span<const double> divisors;  // of each element, as far as the kernel's scales are known
 };
 
@@ -136,7 +138,8 @@ class QuantizedJudge {
 
   // y of a row, and how far off a kernel's may be.
   bool fill(const JudgeSetting& of_row, std::int64_t row, std::span<const double> x,
-            bool is_measured, std::vector<double>& y, std::vector<double>& error) const {
+            bool is_measured, bool rounds_y, std::vector<double>& y,
+            std::vector<double>& error) const {
     const RowStatistics statistics =
         statistics_of(x, of_row.formula, given_numbers(inputs_.given, row));
     SumLosses losses;
@@ -154,7 +157,7 @@ class QuantizedJudge {
         line_of(statistics, divisor_of(statistics.variance, of_row.formula), errors, of_row.kernel);
     fill_rounded_line(line, of_row.rounding, steps, x.data(), of_row.weight.data(),
                       of_row.bias.data(), std::ssize(x), y.data(), error.data());
-    for (std::size_t i = 0; inputs_.quantization.rounds_y && i < y.size(); ++i) {
+    for (std::size_t i = 0; rounds_y && i < y.size(); ++i) {
       error[i] = keep_in(steps, y[i], error[i]);
     }
     return errors.is_bounded;
@@ -439,6 +442,13 @@ class Causes {
         rounded_to(dtype);
       }
     }
+    if (asked.rounds_y) {
+      add("unrounded-y", "y is not rounded before it is divided", "without --round y",
+          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
+            rule.y = rule.amax_of = row.unrounded_y;
+            rule.error = row.unrounded_error;
+          });
+    }
     const auto add_last = [&](const char* id, const char* words, QuantizedRule::Last last) {
       add(id, words, "",
           [last](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.last = last; });
@@ -560,8 +570,9 @@ class QuantizedObserver final : public RowObserver {
     std::vector<double> error(x.size());
     std::vector<ScaleInterval> may_be(scales.size());
     bool is_bounded = false;
+    const bool rounds_y = judge_.inputs().quantization.rounds_y;
     const auto fill = [&](bool is_measured) {
-      is_bounded = is_finite && judge_.fill(setting, number, x, is_measured, y, error);
+      is_bounded = is_finite && judge_.fill(setting, number, x, is_measured, rounds_y, y, error);
       for (std::size_t g = 0; g < scales.size() && is_finite; ++g) {
         may_be[g] = judge_.scales_of(judge_.amax(std::span(y).subspan(g * count, count),
                                                  std::span(error).subspan(g * count, count)),
@@ -627,7 +638,10 @@ class QuantizedObserver final : public RowObserver {
     constexpr std::int64_t kTried = 16;  // of a block
     if (found.q.beyond + found.scale.beyond == wrong || found.wrong == kTried) return;
     fill(false);
-    try_causes({setting, number, x, y, error, q, divisors}, found);
+    std::vector<double> unrounded_y;
+    std::vector<double> unrounded_error;
+    if (rounds_y) judge_.fill(setting, number, x, false, false, unrounded_y, unrounded_error);
+    try_causes({setting, number, x, y, error, q, unrounded_y, unrounded_error, divisors}, found);
   }
 
   void try_causes(const RowOfKernel& row, Found& found) const {
@@ -660,7 +674,8 @@ class AmaxObserver final : public RowObserver {
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
       judge_.set_numbers(block.first_row + r, setting);
-      judge_.fill(setting, block.first_row + r, x, false, y, error);
+      judge_.fill(setting, block.first_row + r, x, false, judge_.inputs().quantization.rounds_y, y,
+                  error);
       const ScaleInterval of_row = judge_.amax(y, error);
       most = {std::max(most.low, of_row.low), std::max(most.high, of_row.high)};
     }

@@ -1,0 +1,95 @@
+"""Quantized norms: `quantize`, and what `check` says of kernels that NumPy emulates in float32."""
+
+import numpy as np
+import pytest
+
+import lnorm
+from lnorm.testing import assert_layer_norm
+
+f32 = np.float32
+
+
+def inputs(seed, n=512):
+    chance = np.random.default_rng(seed)
+    x = (chance.standard_normal((8, n)) + 0.5).astype(f32)
+    x[:, chance.integers(n)] *= 4
+    return x.astype(np.float16), (1 + 0.3 * chance.standard_normal(n)).astype(f32), (0.2 * chance.standard_normal(n) + 0.3).astype(f32)
+
+
+def norm(x, weight=None, bias=None):
+    x = x.astype(f32)
+    d = x - x.mean(1, keepdims=True, dtype=f32)
+    y = d * (f32(1) / np.sqrt((d * d).mean(1, keepdims=True, dtype=f32) + f32(1e-5)))
+    if weight is not None:
+        y = y * weight + bias
+    return y
+
+
+def scales(y, size, qmax=127):
+    return (np.abs(y.reshape(len(y), -1, size)).max(2) / f32(qmax)).astype(f32)
+
+
+def divided(y, scale):
+    return (y.reshape(*scale.shape, -1) / scale[..., None]).reshape(y.shape)
+
+
+def int8(t):
+    return np.clip(np.rint(t), -128, 127).astype(np.int8)
+
+
+def cause_of(report):
+    tensors = report.json.get("tensors", [report.json])
+    return next((tensor["explained_by"]["ids"][0] for tensor in tensors if tensor["explained_by"]), None)
+
+
+def test_quantize_gives_q_and_scale():
+    x, weight, bias = inputs(0)
+    q, scale = lnorm.quantize(x, weight, bias)
+    assert q.dtype == np.int8 and scale.shape == (8, 1) and scale.dtype == f32
+    assert_layer_norm(q, x, weight, bias, quantize="row", actual_scale=scale)
+    exact = lnorm.layer_norm(x, weight, bias, dtype="float64")
+    assert np.abs(q * scale.astype(float) - exact).max() <= scale.max() * 0.5000001
+    q, scale = lnorm.quantize(x, weight, bias, quantize="group:64", scale_power_of_two=True)
+    assert scale.shape == (8, 8) and (np.frexp(scale)[0] == 0.5).all()
+    q, scale = lnorm.quantize(x, weight, rms=True, quantize="tensor", amax_max=1.0)
+    assert scale.shape == (1,) and scale[0] == f32(1 / 127)
+    with pytest.raises(ValueError, match="no whole number of groups"):
+        lnorm.quantize(x, quantize="group:100")
+    with pytest.raises(ValueError, match="expected"):
+        lnorm.quantize(x, dtype="float16")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_right_kernels_in_any_order_of_operations_are_right(seed):
+    x, weight, bias = inputs(seed)
+    y = norm(x, weight, bias)
+    for size, quantize in [(512, "row"), (64, "group:64")]:
+        scale = scales(y, size)
+        amax = np.abs(y.reshape(8, -1, size)).max(2)
+        parts = y.reshape(*scale.shape, -1)
+        for t in [divided(y, scale), parts * (f32(1) / scale)[..., None], parts * (f32(127) / amax)[..., None]]:
+            q = int8(t).reshape(y.shape)
+            assert lnorm.check(x, q, weight, bias, quantize=quantize, actual_scale=scale)
+            assert lnorm.check(x, q, weight, bias, quantize=quantize)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    ["amax-of-x", "amax-of-xhat", "amax-before-bias", "truncated", "away", "zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
+)
+def test_a_wrong_kernel_is_named(cause):
+    for seed in range(3):
+        x, weight, bias = inputs(seed)
+        y = norm(x, weight, bias)
+        if cause == "rounded-y":
+            y = y.astype(np.float16).astype(f32)
+        amax_of = {"amax-of-x": x.astype(f32), "amax-of-xhat": norm(x), "amax-before-bias": y - bias}.get(cause, y)
+        size = 64 if cause == "scale-transposed" else 512
+        scale = scales(amax_of, size, 128 if cause == "qmax-128" else 127)
+        t = divided(y, scale)
+        q = {"truncated": lambda: int8(np.trunc(t)), "away": lambda: int8(np.sign(t) * np.ceil(np.abs(t))), "zero-point": lambda: int8(np.rint(t) + 3)}
+        saved = {"scale-reciprocal": f32(1) / scale, "scale-transposed": np.ascontiguousarray(scale.T).reshape(scale.shape)}
+        report = lnorm.check(
+            x, q.get(cause, lambda: int8(t))(), weight, bias, quantize=f"group:{size}" if size == 64 else "row", actual_scale=saved.get(cause, scale)
+        )
+        assert not report and cause_of(report) == cause

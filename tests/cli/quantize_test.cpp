@@ -1,0 +1,109 @@
+#include "support/commands.hpp"
+
+// Quantized outputs and their scales: of real kernels, and of what the program itself computes by other options.
+
+namespace {
+
+using namespace support;
+
+std::string of(const Workplace& files, const std::string& command) {
+  const Outcome found = files.shell("lnorm check " + command);
+  return std::to_string(found.status) + ' ' + found.out + found.err;
+}
+
+// A kernel's file, with x, w, q and scale.
+std::string of_kernel(const Workplace& files, const std::string& name, const std::string& options) {
+  const std::string file = LNORM_DATA_DIR "/quantized/" + name + ".safetensors:";
+  return of(files, file + "x " + file + "q --weight " + file + "w --rms --eps 1e-6 --quantize " +
+                       options +
+                       (contains(options, "static") ? " --given-scale " : " --actual-scale ") +
+                       file + "scale");
+}
+
+}  // namespace
+
+TEST_CASE("quantized outputs of an H100 are right, but for those that are rounded twice") {
+  const Workplace files;
+  for (const auto& [name, options] : std::vector<std::pair<std::string, std::string>>{
+           {"fp8-row-128-bf16", "row --scale-min 1/229376"},
+           {"int8-row-128-f16", "row"},
+           {"fp8-group64-ue8m0-128-bf16", "group:64 --scale-power-of-two"},
+           {"fp8-static-128-bf16", "static"}}) {
+    CAPTURE(name);
+    const std::string said = of_kernel(files, name, options);
+    CAPTURE(said);
+    CHECK(said.front() == '0');
+    CHECK(!contains(said, "cause"));
+  }
+  const std::string said = of_kernel(files, "fp8-group64-of-rounded-128-f16", "group:64");
+  CAPTURE(said);
+  CHECK(said.front() == '1');
+  CHECK(contains(said, "y is rounded to float16 before it is divided (rounded-y; --round y)"));
+}
+
+TEST_CASE("what is quantized otherwise than asked for is named") {
+  struct Case {
+    std::string made;   // by these options
+    std::string asked;  // of these
+    std::string id;     // empty: right
+  };
+  const std::vector<Case> cases{
+      {"--quantize row --dtype int8", "--quantize row", ""},
+      {"--quantize tensor --dtype int8", "--quantize row", "scale-of-tensor"},
+      {"--quantize row --dtype int8 --qmax 128", "--quantize row", "qmax-128"},
+      {"--quantize row --dtype float8_e4m3fn --qmax 240", "--quantize row", "qmax-240"},
+      {"--quantize row --dtype float8_e4m3fn", "--quantize group:64", "scale-of-row"},
+      {"--quantize group:128 --dtype float8_e4m3fn", "--quantize group:64", "group-128"},
+      {"--quantize row --dtype int8 --round y", "--quantize row", "rounded-y"},
+      {"--quantize row --dtype int8", "--quantize row --round y", "unrounded-y"},
+      {"--quantize row --dtype float8_e5m2", "--quantize row --scale-min 1/1000", "no-scale-min"},
+      {"--quantize row --dtype float8_e5m2", "--quantize row --amax-max 1", "no-scale-max"},
+      {"--quantize row --dtype float8_e4m3fn", "--quantize row --scale-power-of-two",
+       "scale-not-power-of-two"},
+      {"--quantize row --dtype float8_e4m3fn --scale-power-of-two --qmax 896",
+       "--quantize row --scale-power-of-two", "scale-power-of-two-down"},
+      {"--quantize static --given-scale 1 --dtype int8", "--quantize row", "no-scale"},
+      {"--quantize tensor --dtype float8_e4m3fnuz", "--quantize tensor", ""},
+  };
+  const Workplace files;
+  files.shell("lnorm inputs --shape 8,512 --dtype bfloat16 -o cases");
+  const std::string given =
+      " --weight cases/ordinary.weight.safetensors --bias cases/ordinary.bias.safetensors ";
+  for (const Case& c : cases) {
+    CAPTURE(c.made, c.asked);
+    const bool saves = !contains(c.made, "static");
+    const Outcome made = files.shell("lnorm cases/ordinary.x.safetensors -o q.safetensors" + given +
+                                     c.made + (saves ? " --save-scale s.safetensors" : ""));
+    CHECK(made.out + made.err == "");
+    // Of other groups there are other scales.
+    const bool same =
+        c.made.substr(0, c.made.find(" --dtype")) == c.asked.substr(0, c.asked.find(" --", 3));
+    for (const bool has_scales : {false, true}) {
+      if (has_scales && !same) continue;
+      const std::string said =
+          of(files, "cases/ordinary.x.safetensors q.safetensors" + given + c.asked +
+                        (has_scales ? " --actual-scale s.safetensors" : ""));
+      CAPTURE(has_scales, said);
+      CHECK(said.front() == (c.id.empty() ? '0' : '1'));
+      CHECK(contains(said, "cause: ") != c.id.empty());
+      CHECK((c.id.empty() || contains(said, '(' + c.id)));
+    }
+  }
+}
+
+TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {
+  const Workplace files;
+  const std::string x = "[[1, 2, Infinity, 3], [0, 0, 0, 0], [1, -1, 2, -2]]";
+  CHECK(files.output("--rms --quantize row --dtype int8 --save-scale s.json --to json"_w,
+                     pipe_of(x)) == "[[0,0,0,0],[0,0,0,0],[63,-63,127,-127]]\n");
+  CHECK(read_file(files / "s.json") == "[[NaN],[1.0],[0.00995991]]\n");
+  CHECK(
+      files.output(
+          "--rms --quantize row --dtype float8_e5m2 --scale-min 0.5 --save-scale s.json --to json"_w,
+          pipe_of(x)) == "[[NaN,NaN,NaN,NaN],[0.0,0.0,0.0,0.0],[1.2,-1.2,2.5,-2.5]]\n");
+  CHECK(read_file(files / "s.json") == "[[NaN],[0.5],[0.5]]\n");
+  // Of a tensor all rows lose theirs.
+  CHECK(files.output("--rms --quantize tensor --dtype int8 --save-scale s.json --to json"_w,
+                     pipe_of(x)) == "[[0,0,0,0],[0,0,0,0],[0,0,0,0]]\n");
+  CHECK(read_file(files / "s.json") == "[NaN]\n");
+}
