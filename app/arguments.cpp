@@ -59,6 +59,7 @@ constexpr std::size_t kColumn = 30;  // where descriptions begin
 // A name, and beside it what it means.
 std::string entry(const std::string& name, const std::string& meaning) {
   std::string text = "  " + name;
+  if (text.size() > kWidth) text.insert(text.rfind('|', kWidth - 1) + 1, "\n      ");
   std::size_t column = text.size();
   if (column + 1 > kColumn) {
     text += '\n';

@@ -17,13 +17,13 @@ namespace {
 
 // found: ids of what is in no table.
 void check_ids(std::string_view option, const std::vector<std::string>& patterns,
-               std::span<const std::string_view> found) {
+               const std::vector<std::string>& found) {
   for (const std::string& pattern : patterns) {
     const auto kernels = wrong_kernels();
     const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
       return match(pattern, k.id).has_value();
     });
-    const bool is_found = std::any_of(found.begin(), found.end(), [&](std::string_view id) {
+    const bool is_found = std::any_of(found.begin(), found.end(), [&](const std::string& id) {
       return match(id, pattern) || match(pattern, id);
     });
     if (is_known || is_found) continue;
@@ -65,8 +65,13 @@ Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DT
 
 ChooseKernel kernel_choice(const Arguments& arguments) {
   // Numbers that outputs tell are found where there is an output.
-  const auto found =
-      std::span(kFoundIds).first(arguments.command == kCheck ? kFoundIds.size() : kWrittenIds);
+  const bool is_check = arguments.command == kCheck;
+  std::vector<std::string> found(kFoundIds.begin(),
+                                 kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
+  for (const QuantizedKernel& kernel : quantized_kernels()) {
+    if (is_check) found.emplace_back(kernel.id.substr(0, kernel.id.find('{')));
+    if (found.back().ends_with('-')) found.back() += '*';
+  }
   check_ids("--kernels", arguments.kernels, found);
   check_ids("--skip-kernels", arguments.skipped_kernels, found);
   return [&arguments](std::string_view id) {

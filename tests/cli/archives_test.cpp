@@ -84,7 +84,7 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
                          {"b.npy", npy("<V2", {1, 2}, "\x80\x3f\0\x40")}}));
   at.write("x.safetensors",
            safetensors("{" + safetensors_entry("ln_1.weight", "F16", "[2,1]", 0, 4) + "," +
-                           safetensors_entry("q", "F8_E8M0", "[4]", 4, 8) + "," +
+                           safetensors_entry("q", "F8_E5M2FNUZ", "[4]", 4, 8) + "," +
                            safetensors_entry("n", "BOOL", "[0]", 8, 8) + "}",
                        std::string(8, '\0')));
   CHECK(at.output("show x.npz"_w) ==
@@ -96,16 +96,16 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
   CHECK(at.output("show x.npz --as bfloat16"_w)
             .ends_with("bfloat16  (1, 2)  4 B\n4 tensors, 14 B, 1 of unknown size\n"));
   const std::string listed =
-      "ln_1.weight  float16  (2, 1)  4 B\n"
-      "n            bool     (0)     0 B\n"
-      "q            F8_E8M0  (4)     4 B\n"
+      "ln_1.weight  float16      (2, 1)  4 B\n"
+      "n            bool         (0)     0 B\n"
+      "q            F8_E5M2FNUZ  (4)     4 B\n"
       "3 tensors, 8 B\n";
   CHECK(at.output("show x.safetensors"_w) == listed);
   CHECK(output_of({"show"}, pipe_of(at.read("x.safetensors"))) == listed);
   CHECK(at.output("show x.npz:a"_w) == "tensor([1., 2.])\n");
   CHECK(contains(at.output("show x.safetensors:ln_1.weight --header"_w),
                  "x.safetensors:ln_1.weight: float16, shape (2, 1)\n"));
-  CHECK(at.fault("show x.safetensors:q"_w, {"x.safetensors:q", "F8_E8M0"}) == "");
+  CHECK(at.fault("show x.safetensors:q"_w, {"x.safetensors:q", "F8_E5M2FNUZ"}) == "");
   CHECK(fault_of({"show"}, {"goes on"}, pipe_of(safetensors("{}", "1"))) == "");
 }
 

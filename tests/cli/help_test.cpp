@@ -31,7 +31,9 @@ const std::vector<CommandHelp> kCommands{
     {"apply",
      "lnorm [apply] [INPUT...] [OPTIONS]",
      {kAxes, kNorms, kGiven, kNormalization, kOutput, kPrint, kInput,
-      "--save-mean --save-rstd --save-sum --no-keepdim --threads --verbose"_w}},
+      "--save-mean --save-rstd --save-sum --no-keepdim --threads --verbose"_w,
+      "--quantize --qmax --amax-min --amax-max --scale-min --scale-max --scale-power-of-two "
+      "--scale-dtype --given-scale --save-scale"_w}},
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
      {kAxes, kNorms, kGiven, kNormalization, kInput,

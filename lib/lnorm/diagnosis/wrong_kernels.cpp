@@ -698,6 +698,32 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
   return result;
 }
 
+std::span<const QuantizedKernel> quantized_kernels() {
+  static constexpr QuantizedKernel kAll[] = {
+      {"scale-reciprocal", "what is saved is 1 / scale"},
+      {"scale-transposed", "the scales are saved with the groups first", "--scale-transposed"},
+      {"scale-of-tensor", "the scale is that of the whole tensor", "--quantize tensor"},
+      {"scale-of-row", "the scale is that of the whole row", "--quantize row"},
+      {"group-{}", "a scale is that of {} elements", "--quantize group:{}"},
+      {"qmax-{}", "the largest |y| becomes {}", "--qmax {}"},
+      {"no-scale-max", "the greatest scale is forgotten"},
+      {"no-scale-min", "the least scale is forgotten"},
+      {"scale-not-power-of-two", "the scale is not rounded to a power of two"},
+      {"scale-power-of-two-down", "the scale is rounded down to a power of two"},
+      {"amax-of-x", "the scale is that of x"},
+      {"amax-of-xhat", "the scale is that of xhat, before the weight"},
+      {"amax-before-bias", "the scale is that of y before the bias"},
+      {"rounded-y", "y is rounded to {} before it is divided", "--round y"},
+      {"unrounded-y", "y is not rounded before it is divided", "without --round y"},
+      {"no-scale", "q is y rounded, without the scale"},
+      {"truncated", "the last rounding is toward zero"},
+      {"away", "the last rounding is away from zero"},
+      {"wraps", "q wraps around where it should saturate"},
+      {"zero-point", "a whole number is added to q"},
+  };
+  return kAll;
+}
+
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 
 std::string axes_option(const std::string& axes) { return "--axes " + axes; }

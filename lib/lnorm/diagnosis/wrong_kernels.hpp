@@ -114,16 +114,19 @@ std::string axes_option(const std::string& axes);
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";
 inline constexpr std::string_view kOrderId = "memory-order";
-inline constexpr std::array<std::string_view, 33> kFoundIds{
-    kAxesIds, "padded-*", "unmasked-*", "reads-on-*", "eps=*", "divisor=*", "factor=*",
-    "mean-factor=*", "saved-*", "dx-*", "dweight-negated", "dweight-factor=*", "dbias-negated",
-    "dbias-factor=*", kOrderId,
-    // of quantized outputs
-    "scale-reciprocal", "scale-transposed", "scale-of-tensor", "scale-of-row",
-    "scale-not-power-of-two", "scale-power-of-two-down", "group-*", "qmax-*", "no-scale",
-    "no-scale-max", "no-scale-min", "amax-of-x", "amax-of-xhat", "amax-before-bias", "rounded-y",
-    "wraps", "zero-point", "unrounded-y"};
+inline constexpr std::array<std::string_view, 15> kFoundIds{
+    kAxesIds,          "padded-*",         "unmasked-*",    "reads-on-*",     "eps=*",
+    "divisor=*",       "factor=*",         "mean-factor=*", "saved-*",        "dx-*",
+    "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId};
 inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
+
+// What a kernel that quantizes may do in place of what it should; {} stands for a number or a dtype.
+struct QuantizedKernel {
+  std::string_view id;
+  std::string_view words;
+  std::string_view options = {};  // of lnorm that give the same
+};
+std::span<const QuantizedKernel> quantized_kernels();
 
 inline constexpr std::string_view kAxesWords = "normalized over other axes";
 

@@ -36,6 +36,7 @@ bool is(Bits bits) {
       if constexpr (T::kBeyond == T::kNan) return magnitude == kInfinityBits;
     }
     if constexpr (kind == Kind::nan) return magnitude > kInfinityBits;
+    if constexpr (std::is_same_v<T, Float8E8M0>) return magnitude < kInfinityBits;  // no zero
     return magnitude < kInfinityBits && (kind == Kind::finite || magnitude != 0);
   }
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/judge.hpp"
-#include "lnorm/kernel/rounding.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/tensor_scale.hpp"
 
@@ -37,35 +35,33 @@ struct ScaleInterval {
   bool has(double value) const { return value >= low && value <= high; }
 };
 
-// The numbers of q's dtype next to one of them.
+// The numbers of q's dtype.
 class QuantizedGrid {
  public:
-  explicit QuantizedGrid(DType dtype) : is_int8_(dtype == DType::int8), order_(dtype) {
-    most_ = is_int8_ ? 127 : float_format(dtype).greatest;
-  }
+  explicit QuantizedGrid(DType dtype) : is_int8_(dtype == DType::int8), format_(dtype) {}
 
   // What rounds to a number, but for its sign: between the points halfway to its neighbors.
   ScaleInterval rounds_to(double q) const {
     const double size = std::fabs(q);
-    const std::int64_t i = order_.index(size);
-    const bool is_last = size >= (is_int8_ && q < 0 ? 128 : most_);
-    return {i == 0 ? 0 : (order_.value(i - 1) + size) / 2,
-            is_last ? kInfinity : (size + order_.value(i + 1)) / 2};
+    const bool is_last = size >= (is_int8_ && q > 0 ? 127 : format_.greatest());
+    return {size == 0 ? 0 : size - format_.half_ulp(std::nextafter(size, 0)),
+            is_last ? kInfinity : size + format_.half_ulp(size)};
   }
-  double rounded(double v, DType dtype) const { return saturated(lnorm::rounded(v, dtype)); }
-  double saturated(double v) const { return std::clamp(v, is_int8_ ? -128.0 : -most_, most_); }
+  double rounded(double v) const { return saturated(format_.rounded(v)); }
+  double saturated(double v) const {
+    return std::clamp(v, -format_.greatest(), is_int8_ ? 127 : format_.greatest());
+  }
   // Toward zero, or away from it.
-  double cut(double v, bool away) const {
-    const std::int64_t below = order_.index(std::fabs(v));
-    const double low = order_.value(below);
-    const bool is_on = low == std::fabs(v);
-    return saturated(std::copysign(away && !is_on ? order_.value(below + 1) : low, v));
+  double truncated(double v) const { return saturated(format_.truncated(v)); }
+  double away(double v) const {
+    const double below = format_.truncated(v);
+    if (below == v) return saturated(v);
+    return saturated(below + std::copysign(2 * format_.half_ulp(v), v));
   }
 
  private:
   bool is_int8_;
-  double most_ = 0;
-  FloatOrder order_;
+  OutputFormat format_;
 };
 
 // How a wrong kernel quantizes: what it does instead.
@@ -94,6 +90,7 @@ struct RowOfKernel {
   std::span<const double> unrounded_y;  // without the last rounding of y, if that is asked for
   std::span<const double> unrounded_error;
   std::span<const double> divisors;  // of each element, as far as the kernel's scales are known
+  double scale_of_tensor;
 };
 
 // Numbers that a rule needs of a row.
@@ -175,7 +172,7 @@ class QuantizedJudge {
   ScaleInterval scales_of(const ScaleInterval& amax, const Quantization& quantization) const {
     const double unit = 3 * setting_.kernel.arithmetic.unit;
     const auto scale = [&](double most) {
-      const double quotient = rounded(most / quantization.qmax, DType::float32);
+      const double quotient = OutputFormat(DType::float32).rounded(most / quantization.qmax);
       return quantization.scale(quotient, amax.high == 0);
     };
     return {scale(amax.low * (1 - unit)), scale(amax.high * (1 + unit))};
@@ -295,9 +292,9 @@ class QuantizedJudge {
       const double v = y / divisor;
       switch (rule.last) {
         case QuantizedRule::Last::truncated:
-          return grid_.cut(v, false);
+          return grid_.truncated(v);
         case QuantizedRule::Last::away:
-          return grid_.cut(v, true);
+          return grid_.away(v);
         case QuantizedRule::Last::wraps: {
           const double integer = std::nearbyint(v);
           return integer - 256 * std::floor((integer + 128) / 256);
@@ -305,7 +302,7 @@ class QuantizedJudge {
         case QuantizedRule::Last::nearest:
           break;
       }
-      return grid_.saturated(rounded(v, plan_.out) + rule.offset);
+      return grid_.saturated(grid_.rounded(v) + rule.offset);
     };
     const double one = result(rule.y[i] - error);
     const double other = result(rule.y[i] + error);
@@ -323,157 +320,185 @@ class QuantizedJudge {
   std::vector<double> numbers_;  // the kernel's scales
 };
 
-// What a kernel may do in place of what it should.
-struct QuantizedCause {
-  std::string id;
-  std::string words;
-  std::string option;
+// How a row of the table of quantized kernels changes the rule, and where it is another one than was asked for. parameter: what the
+// row's {} stands for.
+struct QuantizedChange {
+  std::string_view id;
+  bool (*applies)(const QuantizedJudge& judge, double parameter);
+  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule, RuleRoom& room);
+  std::span<const double> parameters = {};
 };
 
-constexpr std::array kQmax{127.0, 128.0, 224.0, 240.0, 448.0, 57344.0};
-constexpr std::array<std::int64_t, 6> kGroups{16, 32, 64, 128, 256, 512};
+constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
+constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
+constexpr double kDTypesOfY[] = {static_cast<double>(DType::float16),
+                                 static_cast<double>(DType::bfloat16)};
 
-// Calls see(cause, rule, make) for all: make fills the numbers that a rule needs of a row.
-class Causes {
- public:
-  using Fill = std::function<void(const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room)>;
-  struct One {
-    QuantizedCause cause;
-    Fill fill;
-  };
+bool always(const QuantizedJudge&, double) { return true; }
+bool computes(const QuantizedJudge& judge, double) { return judge.inputs().given_scale == nullptr; }
+bool saves(const QuantizedJudge& judge, double) { return judge.has_scales(); }
+bool is_int8(const QuantizedJudge& judge, double) { return judge.plan().out == DType::int8; }
+const Quantization& asked_of(const QuantizedJudge& judge) { return judge.inputs().quantization; }
 
-  explicit Causes(const QuantizedJudge& judge) {
-    const Quantization& asked = judge.inputs().quantization;
-    const bool has_scales = judge.has_scales();
-    const bool computes = judge.inputs().given_scale == nullptr;
-    const auto add = [&](std::string id, std::string words, std::string option, Fill fill) {
-      if (!judge.options().kernels || !judge.options().kernels(id)) return;
-      all.push_back({{std::move(id), std::move(words), std::move(option)}, std::move(fill)});
-    };
-    const auto rounded_to = [&](DType dtype) {
-      add("rounded-y", concat("y is rounded to ", name(dtype), " before it is divided"),
-          dtype == judge.plan().rounding ? "--round y" : "",
-          [dtype](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
-            const OutputFormat format(dtype);
-            for (std::size_t i = 0; i < row.y.size(); ++i) {
-              room.values[i] = row.y[i];
-              room.errors[i] = keep_in(format, room.values[i], row.error[i]);
-            }
-            rule.y = rule.amax_of = room.values;
-            rule.error = room.errors;
-          });
-    };
-    if (computes) {
-      if (has_scales) {
-        add("scale-reciprocal", "what is saved is 1 / scale", "",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.multiplies = true; });
-        add("scale-transposed", "the scales are saved with the groups first", "--scale-transposed",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.is_transposed = true; });
-      }
-      if (!judge.inputs().is_of_tensor) {
-        add("scale-of-tensor", "the scale is that of the whole tensor", "--quantize tensor",
-            [&judge](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              rule.scale = judge.given();
-            });
-      }
-      if (asked.group != 0) {
-        add("scale-of-row", "the scale is that of the whole row", "--quantize row",
-            [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
-              rule.group = std::ssize(row.x);
-            });
-        for (const std::int64_t size : kGroups) {
-          if (size <= asked.group || judge.plan().row_length % size != 0) continue;
-          add(concat("group-", size), concat("a scale is that of ", size, " elements"),
-              concat("--quantize group:", size),
-              [size](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.group = size; });
-        }
-      }
-      for (const double qmax : kQmax) {
-        if (qmax == asked.qmax) continue;
-        add(concat("qmax-", qmax), concat("the largest |y| becomes ", qmax, ", not ", asked.qmax),
-            concat("--qmax ", qmax), [qmax](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              rule.quantization.qmax = qmax;
-            });
-      }
-      if (asked.scale_max < kInfinity || asked.amax_max < kInfinity) {
-        add("no-scale-max", "the greatest scale is forgotten", "",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
-            });
-      }
-      if (asked.scale_min > 0 || asked.amax_min > 0) {
-        add("no-scale-min", "the least scale is forgotten", "",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              rule.quantization.scale_min = rule.quantization.amax_min = 0;
-            });
-      }
-      if (asked.power_of_two) {
-        add("scale-not-power-of-two", "the scale is not rounded to a power of two", "",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              rule.quantization.power_of_two = false;
-              rule.quantization.scale_dtype = DType::float32;
-            });
-        add("scale-power-of-two-down", "the scale is rounded down to a power of two", "",
-            [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) {
-              // 2^k is rounded up from anything above 2^(k-1).
-              rule.quantization.qmax *= 2;
-            });
-      }
-      add("amax-of-x", "the scale is that of x", "",
-          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) { rule.amax_of = row.x; });
-      add("amax-of-xhat", "the scale is that of xhat, before the weight", "",
-          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
-            for (std::size_t i = 0; i < row.y.size(); ++i) {
-              room.values[i] = (row.y[i] - row.setting.bias[i]) / row.setting.weight[i];
-            }
-            rule.amax_of = room.values;
-          });
-      add("amax-before-bias", "the scale is that of y before the bias", "",
-          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room) {
-            for (std::size_t i = 0; i < row.y.size(); ++i) {
-              room.values[i] = row.y[i] - row.setting.bias[i];
-            }
-            rule.amax_of = room.values;
-          });
-    }
-    for (const DType dtype : {DType::float16, DType::bfloat16}) {
-      if (!asked.rounds_y &&
-          (judge.plan().rounding == dtype || judge.plan().rounding == DType::float32)) {
-        rounded_to(dtype);
-      }
-    }
-    if (asked.rounds_y) {
-      add("unrounded-y", "y is not rounded before it is divided", "without --round y",
-          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
-            rule.y = rule.amax_of = row.unrounded_y;
-            rule.error = row.unrounded_error;
-          });
-    }
-    const auto add_last = [&](const char* id, const char* words, QuantizedRule::Last last) {
-      add(id, words, "",
-          [last](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.last = last; });
-    };
-    add("no-scale", "q is y rounded, without the scale", "",
-        [](const RowOfKernel&, QuantizedRule& rule, RuleRoom&) { rule.has_no_scale = true; });
-    add_last("truncated", "the last rounding is toward zero", QuantizedRule::Last::truncated);
-    add_last("away", "the last rounding is away from zero", QuantizedRule::Last::away);
-    if (judge.plan().out == DType::int8) {
-      add_last("wraps", "q wraps around where it should saturate", QuantizedRule::Last::wraps);
-      add("zero-point", "a whole number is added to q", "",
-          [](const RowOfKernel& row, QuantizedRule& rule, RuleRoom&) {
-            rule.offset = std::nearbyint(row.q[0] - row.y[0] / row.divisors[0]);
-          });
+template <QuantizedRule::Last last>
+void change_last(const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+  rule.last = last;
+}
+
+// The largest of other numbers makes the scale.
+template <class ValueOf>
+void take_amax_of(const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room, ValueOf value_of) {
+  for (std::size_t i = 0; i < row.y.size(); ++i) room.values[i] = value_of(i);
+  rule.amax_of = room.values;
+}
+
+const QuantizedChange kChanges[] = {
+    {"scale-reciprocal", saves,
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.multiplies = true; }},
+    {"scale-transposed", saves,
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.is_transposed = true; }},
+    {"scale-of-tensor",
+     [](const QuantizedJudge& judge, double) {
+       return computes(judge, 0) && !judge.inputs().is_of_tensor;
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
+       rule.scale = row.scale_of_tensor;
+     }},
+    {"scale-of-row", [](const QuantizedJudge& judge, double) { return asked_of(judge).group != 0; },
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
+       rule.group = std::ssize(row.x);
+     }},
+    {"group-{}",
+     [](const QuantizedJudge& judge, double size) {
+       const std::int64_t group = asked_of(judge).group;
+       return group != 0 && static_cast<double>(group) < size &&
+              judge.plan().row_length % static_cast<std::int64_t>(size) == 0;
+     },
+     [](const RowOfKernel&, double size, QuantizedRule& rule, RuleRoom&) {
+       rule.group = static_cast<std::int64_t>(size);
+     },
+     kGroups},
+    {"qmax-{}",
+     [](const QuantizedJudge& judge, double qmax) {
+       return computes(judge, 0) && asked_of(judge).qmax != qmax;
+     },
+     [](const RowOfKernel&, double qmax, QuantizedRule& rule, RuleRoom&) {
+       rule.quantization.qmax = qmax;
+     },
+     kQmax},
+    {"no-scale-max",
+     [](const QuantizedJudge& judge, double) {
+       return std::min(asked_of(judge).scale_max, asked_of(judge).amax_max) < kInfinity;
+     },
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+       rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
+     }},
+    {"no-scale-min",
+     [](const QuantizedJudge& judge, double) {
+       return std::max(asked_of(judge).scale_min, asked_of(judge).amax_min) > 0;
+     },
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+       rule.quantization.scale_min = rule.quantization.amax_min = 0;
+     }},
+    {"scale-not-power-of-two",
+     [](const QuantizedJudge& judge, double) { return asked_of(judge).power_of_two; },
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+       rule.quantization.power_of_two = false;
+       rule.quantization.scale_dtype = DType::float32;
+     }},
+    {"scale-power-of-two-down",
+     [](const QuantizedJudge& judge, double) { return asked_of(judge).power_of_two; },
+     // Half of what is rounded up, but for a power of two itself.
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+       rule.quantization.qmax *= 2;
+     }},
+    {"amax-of-x", computes,
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) { rule.amax_of = row.x; }},
+    {"amax-of-xhat", computes,
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom& room) {
+       take_amax_of(row, rule, room, [&](std::size_t i) {
+         return (row.y[i] - row.setting.bias[i]) / row.setting.weight[i];
+       });
+     }},
+    {"amax-before-bias", computes,
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom& room) {
+       take_amax_of(row, rule, room, [&](std::size_t i) { return row.y[i] - row.setting.bias[i]; });
+     }},
+    {"rounded-y",
+     [](const QuantizedJudge& judge, double dtype) {
+       const DType of_x = judge.plan().rounding;
+       return !asked_of(judge).rounds_y &&
+              (of_x == DType::float32 || static_cast<double>(of_x) == dtype);
+     },
+     [](const RowOfKernel& row, double dtype, QuantizedRule& rule, RuleRoom& room) {
+       const OutputFormat format(static_cast<DType>(dtype));
+       for (std::size_t i = 0; i < row.y.size(); ++i) {
+         room.values[i] = row.y[i];
+         room.errors[i] = keep_in(format, room.values[i], row.error[i]);
+       }
+       rule.y = rule.amax_of = room.values;
+       rule.error = room.errors;
+     },
+     kDTypesOfY},
+    {"unrounded-y", [](const QuantizedJudge& judge, double) { return asked_of(judge).rounds_y; },
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
+       rule.y = rule.amax_of = row.unrounded_y;
+       rule.error = row.unrounded_error;
+     }},
+    {"no-scale", always,
+     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.has_no_scale = true; }},
+    {"truncated", always, change_last<QuantizedRule::Last::truncated>},
+    {"away", always, change_last<QuantizedRule::Last::away>},
+    {"wraps", is_int8, change_last<QuantizedRule::Last::wraps>},
+    {"zero-point", is_int8,
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
+       rule.offset = std::nearbyint(row.q[0] - row.y[0] / row.divisors[0]);
+     }},
+};
+
+// A row of the table, and what of it is tried.
+struct QuantizedCause {
+  const QuantizedChange* change;
+  double parameter;
+  FormulaFit fit;
+};
+
+std::vector<QuantizedCause> causes_of(const QuantizedJudge& judge) {
+  std::vector<QuantizedCause> causes;
+  constexpr double kNone[] = {0};
+  for (const QuantizedChange& change : kChanges) {
+    const auto kernels = quantized_kernels();
+    const QuantizedKernel& kernel =
+        *std::find_if(kernels.begin(), kernels.end(),
+                      [&](const QuantizedKernel& one) { return one.id == change.id; });
+    for (const double parameter : change.parameters.empty() ? kNone : change.parameters) {
+      const bool is_dtype = change.parameters.data() == kDTypesOfY;
+      const auto with_parameter = [&](std::string_view text) {
+        std::string all(text);
+        const std::size_t at = all.find("{}");
+        if (at == all.npos) return all;
+        return all.replace(
+            at, 2, is_dtype ? std::string(name(static_cast<DType>(parameter))) : concat(parameter));
+      };
+      FormulaFit fit{.id = with_parameter(kernel.id),
+                     .words = with_parameter(kernel.words),
+                     .explained = 1,
+                     .sqnr = kInfinity,
+                     .explains_all = true};
+      if (!kernel.options.empty()) fit.options.push_back(with_parameter(kernel.options));
+      const ChooseKernel& choose = judge.options().kernels;
+      if (!choose || !choose(fit.id) || !change.applies(judge, parameter)) continue;
+      causes.push_back({&change, parameter, std::move(fit)});
     }
   }
-
-  std::vector<One> all;
-};
+  return causes;
+}
 
 // Holds the exact rows, as the loop brings them, against q and the scales.
 class QuantizedObserver final : public RowObserver {
  public:
   QuantizedObserver(const QuantizedJudge& judge, const CheckRows& actual)
-      : judge_(judge), causes_(judge), actual_(actual) {}
+      : judge_(judge), causes_(causes_of(judge)), actual_(actual) {}
 
   BlockFindings examine(const RowBlock& block) const override {
     Found found;
@@ -498,22 +523,15 @@ class QuantizedObserver final : public RowObserver {
     const bool differs =
         verdict_of(found_.q) == Verdict::differs || verdict_of(found_.scale) == Verdict::differs;
     if (like.verdict != Verdict::differs || !differs) return like;
-    FormulaFit* first = nullptr;
     for (std::size_t k = 0; k < found_.explained.size(); ++k) {
       if (found_.wrong == 0 || found_.explained[k] < found_.wrong) continue;
-      const QuantizedCause& cause = causes_.all[k].cause;
-      if (first != nullptr) {
-        first->same_as.push_back(cause.id);
-        continue;
+      const FormulaFit& fit = causes_[k].fit;
+      std::vector<FormulaFit>& found = like.diagnosis.explanations;
+      if (found.empty()) {
+        found.push_back(fit);
+      } else {
+        found.front().same_as.push_back(fit.id);
       }
-      FormulaFit fit{.id = cause.id,
-                     .words = cause.words,
-                     .explained = 1,
-                     .sqnr = kInfinity,
-                     .explains_all = true};
-      if (!cause.option.empty()) fit.options.push_back(cause.option);
-      like.diagnosis.explanations.push_back(std::move(fit));
-      first = &like.diagnosis.explanations.back();
     }
     return like;
   }
@@ -641,22 +659,24 @@ class QuantizedObserver final : public RowObserver {
     std::vector<double> unrounded_y;
     std::vector<double> unrounded_error;
     if (rounds_y) judge_.fill(setting, number, x, false, false, unrounded_y, unrounded_error);
-    try_causes({setting, number, x, y, error, q, unrounded_y, unrounded_error, divisors}, found);
+    try_causes(
+        {setting, number, x, y, error, q, unrounded_y, unrounded_error, divisors, judge_.given()},
+        found);
   }
 
   void try_causes(const RowOfKernel& row, Found& found) const {
     ++found.wrong;
-    found.explained.resize(causes_.all.size());
+    found.explained.resize(causes_.size());
     RuleRoom room{std::vector<double>(row.x.size()), std::vector<double>(row.x.size())};
-    for (std::size_t k = 0; k < causes_.all.size(); ++k) {
+    for (std::size_t k = 0; k < causes_.size(); ++k) {
       QuantizedRule rule{judge_.inputs().quantization, row.y, row.y, row.error};
-      causes_.all[k].fill(row, rule, room);
+      causes_[k].change->change(row, causes_[k].parameter, rule, room);
       found.explained[k] += judge_.explains(rule, row) ? 1 : 0;
     }
   }
 
   const QuantizedJudge& judge_;
-  Causes causes_;
+  std::vector<QuantizedCause> causes_;
   const CheckRows& actual_;
   Found found_;
 };

@@ -174,7 +174,8 @@ TEST_CASE("bad JSON is refused with line, column and index path", "[io][json]") 
        "x.json:1:25: [0] is '1e39', which is not a value of float32"},
       {R"({"shape": [1], "data": [1], "dtype": "complex64"})",
        "x.json:1:38: dtype 'complex64' is not supported, expected bool, int8 to int64, uint8 to "
-       "uint64, float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 or float64"},
+       "uint64, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e8m0fnu, float16, bfloat16, "
+       "float32 or float64"},
       {"[1,\n\n\"\xff\"]", "x.json:3:1: this line is not valid UTF-8"},
       {std::string(65, '[') + std::string(65, ']'), "x.json:1:65: lists are nested deeper than 64"},
   };

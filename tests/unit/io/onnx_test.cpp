@@ -187,11 +187,11 @@ TEST_CASE("there are as many elements as dims say, in one field", "[io]") {
 
 TEST_CASE("what a TensorProto may be and lnorm does not read is named", "[io]") {
   constexpr const char* kExpected =
-      ", expected one of BOOL, INT8 to INT64, UINT8 to UINT64, FLOAT8E4M3FN, FLOAT8E5M2, FLOAT16, "
-      "BFLOAT16, FLOAT or DOUBLE";
+      ", expected one of BOOL, INT8 to INT64, UINT8 to UINT64, FLOAT8E4M3FN, FLOAT8E5M2, "
+      "FLOAT8E4M3FNUZ, FLOAT8E8M0, FLOAT16, BFLOAT16, FLOAT or DOUBLE";
   for (const auto& [number, name] : std::vector<std::pair<int, std::string>>{{8, "STRING"},
                                                                              {14, "COMPLEX64"},
-                                                                             {18, "FLOAT8E4M3FNUZ"},
+                                                                             {20, "FLOAT8E5M2FNUZ"},
                                                                              {22, "INT4"},
                                                                              {0, "number 0"},
                                                                              {99, "number 99"}}) {

@@ -174,9 +174,9 @@ TEST_CASE("shapes, dtypes and offsets must fit one another and the file", "[io]"
 }
 
 TEST_CASE("other dtypes are in nobody's way, and listed", "[io]") {
-  const std::string bytes =
-      safetensors(object(entry("q", "F8_E5M2FNUZ", "[4]", "[0,4]"), entry("a", "U8", "[2,2]", "[4,8]")),
-                  "12345678");
+  const std::string bytes = safetensors(
+      object(entry("q", "F8_E5M2FNUZ", "[4]", "[0,4]"), entry("a", "U8", "[2,2]", "[4,8]")),
+      "12345678");
   CHECK(read(bytes, "a", true) == "5678");
   CHECK(contains(error(bytes, "q"), "F8_E5M2FNUZ"));
   const auto members = list(*lnorm::open_safetensors(memory(bytes, false)));

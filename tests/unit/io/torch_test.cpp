@@ -99,7 +99,8 @@ TEST_CASE("files of PyTorch have the elements that PyTorch has", "[torch]") {
     std::size_t found = 0;
     for (std::size_t i = 0; i < actual->size(); ++i) {
       CAPTURE(actual->tensor_name(i));
-      if (!actual->describe(i).shape) continue;  // foreign.pt
+      // foreign.pt: what NumPy has no dtype for is told by hand, below.
+      if (!actual->describe(i).shape || actual->tensor_name(i) == "float8") continue;
       REQUIRE(found < expected->size());
       const std::string name = actual->tensor_name(i);
       CHECK((name.empty() ? "alone" : name) == expected->tensor_name(found));
@@ -152,15 +153,16 @@ TEST_CASE("tensors that lnorm does not read are named, and leave the others read
     return std::string("no error");
   };
   const std::string dtypes =
-      ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, float8_e5m2, float16, "
-      "bfloat16, float32 or float64\n";
+      ", expected bool, int8 to int64, uint8 to uint64, float8_e4m3fn, float8_e5m2, "
+      "float8_e4m3fnuz, float8_e8m0fnu, float16, bfloat16, float32 or float64\n";
   CHECK(error(1) ==
         "foreign.pt:negated: is a view that PyTorch changes as it reads it\n"
         "in Python, save x.resolve_conj().resolve_neg().clone() in its place");
   CHECK(error(2) == "foreign.pt:complex: dtype complex64" + dtypes +
                         "in Python, save torch.view_as_real(x) in its place");
-  CHECK(error(3) == "foreign.pt:float8: dtype float8_e4m3fnuz" + dtypes +
-                        "in Python, save x.float() in its place");
+  // 1, 0, 0 and 2.
+  CHECK(lnorm::read_all(*set->open(3)) ==
+        std::vector<std::byte>{std::byte{64}, std::byte{0}, std::byte{0}, std::byte{72}});
   CHECK(error(4) ==
         "foreign.pt:sparse: is a sparse tensor, expected one of elements\n"
         "in Python, save x.to_dense() in its place");
