@@ -12,6 +12,7 @@
 #include <span>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "check_given.hpp"
 #include "commands.hpp"
@@ -100,7 +101,7 @@ std::string HelpFormatter::make_group(std::string group, bool is_positional,
   }
   if (is_positional) return "";  // the usage has them
   std::string described;
-  std::string others;
+  std::vector<std::string> others;
   for (const CLI::Option* const option : options) {
     const auto is_main = [](const std::string& one) {
       return kMainOptions.find(concat(" --", one, ' ')) != kMainOptions.npos;
@@ -111,18 +112,20 @@ std::string HelpFormatter::make_group(std::string group, bool is_positional,
       described += entry(make_option_name(option, false) + make_option_opts(option),
                          meaning.substr(0, std::min(meaning.find("; "), meaning.find(" ("))));
     } else {
-      const std::string name = concat(" --", option->get_lnames().front());
-      const std::size_t begin = others.rfind('\n') + 1;  // of the line, or 0
-      if (others.size() - begin + name.size() > kWidth - (begin == 0 ? 6 : 0)) {
-        others += "\n      ";
-      }
-      others += name;
+      others.push_back(concat(" --", option->get_lnames().front()));
     }
   }
   if (options.size() == 1 && described.empty()) return "";  // the group of --help
-  std::string text = group + ":\n" + described;
-  if (!others.empty()) text += (described.empty() ? " " : "  also") + others + '\n';
-  return text;
+  std::string line = described.empty() ? group + ":" : "  also";
+  std::string text = described.empty() ? "" : group + ":\n" + described;
+  for (const std::string& name : others) {
+    if (line.size() + name.size() > kWidth) {
+      text += line + '\n';
+      line = "      ";
+    }
+    line += name;
+  }
+  return others.empty() ? text : text + line + '\n';
 }
 
 std::string HelpFormatter::make_footer(const CLI::App* app) const {

@@ -228,7 +228,7 @@ constexpr Option kOptions[] = {
     // grad
     Option(
         "--dy", kGrad | kCheck | kMutants, "Backward", "T",
-        "The gradient of what lnorm apply writes: a tensor of the input's shape",
+        "The gradient of what lnorm apply writes; a tensor of the input's shape",
         set_tensor<TensorRole::dy>,
         {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},
          .called = {{{"grad dout grad-out grad-output upstream"}}}}),
@@ -352,7 +352,7 @@ constexpr Option kOptions[] = {
             .called = {{{"biased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
-           "Multiplies: a tensor of the shape of its axes, a JSON literal or a number",
+           "Multiplies; a tensor of the shape of its axes, a JSON literal or a number",
            set_tensor<TensorRole::weight>, {.called = {{{"w"}}}}),
     Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
            "Is added; the same forms", set_tensor<TensorRole::bias>, {.called = {{{"b"}}}}),
