@@ -146,6 +146,7 @@ struct Arguments {
   // apply
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
+  std::optional<std::string> save_variance;
   std::optional<std::string> save_sum;
   bool keepdim = true;
 

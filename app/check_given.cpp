@@ -180,6 +180,7 @@ void check_extension(std::string_view option, const std::optional<std::string>& 
 void check_apply(const Arguments& arguments) {
   check_extension("--save-mean", arguments.save_mean);
   check_extension("--save-rstd", arguments.save_rstd);
+  check_extension("--save-variance", arguments.save_variance);
   check_extension("--save-sum", arguments.save_sum);
 }
 

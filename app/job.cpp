@@ -41,6 +41,7 @@ constexpr std::array kResults{
     ResultRow{kApply | kSoftmax | kConvert, "y", "-o"},
     ResultRow{kApply, "mean", "--save-mean"},
     ResultRow{kApply, "rstd", "--save-rstd"},
+    ResultRow{kApply, "variance", "--save-variance"},
     ResultRow{kApply, "sum", "--save-sum"},
     ResultRow{kGrad, "dx", "--dx"},
     ResultRow{kGrad, "dweight", "--dweight"},

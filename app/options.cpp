@@ -594,6 +594,11 @@ constexpr Option kOptions[] = {
                         {"rstd", kOfStats, kShow},
                         {"rstd invvar", kComputed},
                         {"std save-std", "--save-rstd writes rstd, which is 1 / std"}}}}),
+    Option("--save-variance", kApply, kOutput, "PATH",
+           "The same of their variances, as lnorm grad --variance takes them; by --rms the mean of "
+           "squares",
+           [](Arguments& a, const Value& v) { a.save_variance = v.text; },
+           {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-var"}}}}),
     Option("--save-sum", kApply, kOutput, "PATH",
            "Write the sum with --residual, in the output dtype",
            [](Arguments& a, const Value& v) { a.save_sum = v.text; },
@@ -601,7 +606,7 @@ constexpr Option kOptions[] = {
     Option("--no-keepdim", kApply, kOutput, kFlag,
            "Drop the normalized axes from mean and rstd, not keep them as 1",
            [](Arguments& a, const Value&) { a.keepdim = false; },
-           {.no_effect = {{{.without = "--save-mean --save-rstd"}, {.beside = "--groups"}}},
+           {.no_effect = {{{.without = "--save-mean --save-rstd --save-variance"}, {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
     Option(

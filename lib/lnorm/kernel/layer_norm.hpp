@@ -17,6 +17,7 @@ namespace lnorm {
 struct MeanAndRstd {
   double* mean = nullptr;
   double* rstd = nullptr;
+  double* variance = nullptr;
 };
 
 // Statistics of all rows that are not computed, as those of batch normalization in evaluation: mean, and rstd or the variance.

@@ -47,6 +47,7 @@ struct Plan {
   DType in = DType::float64;
   DType out = DType::float64;
   bool wants_mean_and_rstd = false;
+  bool wants_variance = false;    // with these
   bool wants_empty_rows = false;  // observers see rows of no elements
   std::int64_t bytes_beside = 0;  // as of RowNeeds
   bool saturates = false;         // as of RowsOut

@@ -22,6 +22,7 @@ struct Slot {
   std::vector<std::byte> y;
   std::vector<double> mean;
   std::vector<double> rstd;
+  std::vector<double> variance;
   std::vector<RowBlock> blocks;
   std::vector<BlockFindings> findings;  // of every observer of every block
 };
@@ -43,6 +44,7 @@ class TileSteps {
     slot.mean.assign(plan_.wants_mean_and_rstd ? static_cast<std::size_t>(slot.tile.rows) : 0,
                      kNan);
     slot.rstd = slot.mean;
+    slot.variance.assign(plan_.wants_variance ? slot.mean.size() : 0, kNan);
     slot.findings.clear();
     slot.blocks.clear();
     Tile block = slot.tile;
@@ -73,15 +75,16 @@ class TileSteps {
     };
     const std::span<double> mean = numbers(slot.mean);
     const std::span<double> rstd = numbers(slot.rstd);
+    const std::span<double> variance = numbers(slot.variance);
     const RowBlock rows_of_block{
         block.first_row,
         {x, plan_.in, source_.info().byte_order, block.rows, plan_.row_length, 0, block.first_row},
         {.data = output_of(block, slot), .dtype = plan_.out, .saturates = plan_.saturates},
         mean,
-        rstd};
+        rstd,
+        variance};
     if (plan_.row_length > 0 && transform_) {
-      transform_(rows_of_block.x, rows_of_block.y,
-                 {mean.empty() ? nullptr : mean.data(), rstd.empty() ? nullptr : rstd.data()});
+      transform_(rows_of_block.x, rows_of_block.y, {room(mean), room(rstd), room(variance)});
     }
     if (out_ != nullptr) out_->put_block(block, slot.tile, slot.out, slot.y);
     for (const RowObserver* observer : observers_) {
