@@ -216,8 +216,9 @@ class JsonReader {
   void read_described(std::string_view content, ondemand::object& object, const Members& names,
                       const char* at) {
     if (!contains(names, "shape") || !contains(names, "data")) {
-      text_.fail(
-          at, concat("found an object of ", short_list(names), R"(, expected "shape" and "data")"));
+      const bool has_one = contains(names, "shape") || contains(names, "data");
+      text_.fail(at, concat("found an object of ", short_list(names), ", expected ",
+                            has_one ? R"("shape" and "data")" : "a tensor"));
     }
     const std::string_view key = contains(names, "datatype") ? "datatype" : "dtype";
     for (const JsonMember& member : names) {
