@@ -140,8 +140,7 @@ struct Arguments {
   std::optional<int> digits;  // of the text
 
   // stats
-  std::optional<std::size_t> top;  // so many rows, tensors or features, of those that stand out
-  std::optional<TopBy> top_by;
+  std::optional<Top> top;  // rows, tensors or features, of those that stand out
 
   // apply
   std::optional<std::string> save_mean;
