@@ -163,10 +163,11 @@ void write_text(const SharedFeatures& features, const Style& style, ByteSink& by
   const Top& top = features.top();
   text.folded("features that stand out in several of ", counted(features.tensors(), "tensor"), " (",
               top_text(top, "feature", static_cast<std::int64_t>(top.most)), " of each):");
-  for (const auto& [index, tensors] : std::span(found).first(std::min(kMost, found.size()))) {
-    text.folded("feature ", index.size() == 1 ? std::to_string(index[0]) : to_string(index), ": ",
-                counted(std::ssize(tensors), "tensor"), ": ",
-                short_list(tensors.size(), [&](std::size_t i) { return tensors[i]; }));
+  for (const SharedFeatures::Feature& one : std::span(found).first(std::min(kMost, found.size()))) {
+    text.folded("feature ",
+                one.index.size() == 1 ? std::to_string(one.index[0]) : to_string(one.index), ": ",
+                counted(std::ssize(one.tensors), "tensor"), ": ",
+                short_list(one.tensors.size(), [&](std::size_t i) { return one.tensors[i]; }));
   }
   if (found.size() > kMost) text.folded(found.size() - kMost, " more stand out in two or more");
 }
