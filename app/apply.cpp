@@ -32,6 +32,7 @@ class Normalization {
         outputs_(output_names(), arguments) {
     if (arguments.save_mean) columns_.push_back(&RowBlock::mean);
     if (arguments.save_rstd) columns_.push_back(&RowBlock::rstd);
+    if (arguments.save_variance) columns_.push_back(&RowBlock::variance);
   }
 
   Outputs& outputs() noexcept { return outputs_; }
@@ -127,6 +128,7 @@ class Normalization {
     };
     add("--save-mean", arguments_.save_mean, "mean");
     add("--save-rstd", arguments_.save_rstd, "rstd");
+    add("--save-variance", arguments_.save_variance, "variance");
     add("--save-sum", arguments_.save_sum, "sum");
     add("--save-scale", arguments_.save_scale, "scale");
     return names;
@@ -142,13 +144,14 @@ class Normalization {
     Plan plan = companions_.plan(x, name, needs);
     companions_.check(Companions::kGiven, x, name);
     plan.wants_mean_and_rstd = !columns_.empty();
+    plan.wants_variance = arguments_.save_variance.has_value();
     plan.saturates = arguments_.output.saturates;
     check_float8(arguments_.output, plan.out);
     if (arguments_.save_sum && is_float8(plan.rounding)) {
       throw Error(concat("--save-sum is in the output dtype, found ", lnorm::name(plan.rounding),
                          ", expected ", dtype_list(is_larger_float)));
     }
-    if (plan.wants_mean_and_rstd) check_empty_rows(plan, x.name, "--save-mean and --save-rstd of");
+    if (plan.wants_mean_and_rstd) check_empty_rows(plan, x.name, "saved statistics of");
     companions_.check_affine(plan, x, name);
     return plan;
   }

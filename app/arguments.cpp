@@ -200,8 +200,9 @@ CLI::App& add_command(const CommandRow& row, CommandLine& line) {
   const bool two = row.command == kCompare || row.command == kCheck;
   CLI::App& app = *line.app.add_subcommand(std::string(row.name), std::string(row.help));
   app.group("Commands");
-  app.add_option(row.command == kCompare ? "ACTUAL" : "INPUT", line.given.words,
-                 two ? "Two tensors" : "Tensors; standard input if not given")
+  app.add_option(
+         row.command == kCompare ? "ACTUAL" : "INPUT", line.given.words,
+         two ? "Two tensors" : "Tensors: files, FILE:NAME or JSON; standard input if not given")
       // Printed behind the name.
       ->type_name(row.command == kCompare ? "EXPECTED"
                   : two                   ? "OUTPUT"

@@ -161,12 +161,12 @@ struct Arguments {
   std::optional<int> digits;  // of the text
 
   // stats
-  std::optional<std::size_t> top;  // so many rows, tensors or features, of those that stand out
-  std::optional<TopBy> top_by;
+  std::optional<Top> top;  // rows, tensors or features, of those that stand out
 
   // apply
   std::optional<std::string> save_mean;
   std::optional<std::string> save_rstd;
+  std::optional<std::string> save_variance;
   std::optional<std::string> save_sum;
   std::optional<std::string> save_scale;
   bool keepdim = true;

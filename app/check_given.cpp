@@ -11,6 +11,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
+#include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
 #include "report_output.hpp"
 
@@ -110,7 +111,7 @@ void check_given_statistics(const Arguments& arguments) {
     return;
   if (!tensors.contains(TensorRole::rstd) && !tensors.contains(TensorRole::variance)) return;
   throw Error(concat(tensors.contains(TensorRole::rstd) ? "--rstd" : "--variance",
-                     " needs --mean, but for --rms, which has none"));
+                     " needs --mean, unless --rms is given"));
 }
 
 // Throws Error unless an option has one value, or one for each input.
@@ -153,7 +154,7 @@ void check_raw(const Given& given, InputArguments& input, std::size_t inputs = 1
     if (!as || !is_npy_dtype(*as)) continue;
     throw Error(concat("--as ", name(*as),
                        " has no effect without --from raw: other files "
-                       "tell their dtype, but for bfloat16 and float8 in an .npy"));
+                       "tell their dtype, except bfloat16 and float8 in an .npy"));
   }
 }
 
@@ -179,6 +180,7 @@ void check_extension(std::string_view option, const std::optional<std::string>& 
 void check_apply(const Arguments& arguments) {
   check_extension("--save-mean", arguments.save_mean);
   check_extension("--save-rstd", arguments.save_rstd);
+  check_extension("--save-variance", arguments.save_variance);
   check_extension("--save-sum", arguments.save_sum);
 }
 
@@ -346,7 +348,7 @@ void check_affine_options(const Arguments& arguments) {
 }
 
 bool is_file(const std::string& name) {
-  return name == "-" || name.starts_with("-:") || os::status(name);
+  return is_standard_input(name) || is_json_literal(name) || os::status(name);
 }
 
 void fail_option(Command command, const std::string& word) {

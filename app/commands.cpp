@@ -27,8 +27,8 @@ constexpr std::array kCommands{
             "\n"
             "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors,\n"
             "a JSON object); - is standard input.\n"
-            "Exit status: 0 done, 1 compare found a difference, 2 anything that kept the\n"
-            "work from being done."},
+            "Exit status: 0 done, 1 compare or check found a difference or a wrong kernel\n"
+            "passes mutants, 2 anything that kept the work from being done."},
     CommandRow{.command = kStats,
                .name = "stats",
                .help = "What normalization does to every row, in numbers",
@@ -44,7 +44,7 @@ constexpr std::array kCommands{
     CommandRow{
         .command = kCompare,
         .name = "compare",
-        .help = "Hold a tensor against another, element by element, or a file of tensors",
+        .help = "Compare a tensor with another, element by element, or a file of tensors",
         .puts_out = "Report",
         .run = compare,
         .on_all_ranks = true,
@@ -54,8 +54,9 @@ constexpr std::array kCommands{
             "tolerance if |actual - expected| <= atol + rtol * |expected|. Where no criterion\n"
             "is given, rtol and atol are those of torch.testing for the dtypes; of --rtol and\n"
             "--atol alone the other is 0. NaN or infinity against another value always fails.\n"
-            "Distances are in ulp of the actual dtype, with a fraction, where the expected\n"
-            "dtype is wider: 0.5 or less is correctly rounded.\n"
+            "An ulp, a unit in the last place, is the step from one number of a dtype to the\n"
+            "next. Where the expected dtype is wider it is a step of the actual dtype, and\n"
+            "distances have a fraction: 0.5 or less is correctly rounded.\n"
             "\n"
             "Files and folders of several tensors are compared name by name.\n"
             "\n"
@@ -80,8 +81,8 @@ constexpr std::array kCommands{
         .on_all_ranks = false,
         .called = "verify validate diagnose judge",
         .examples =
-            "The verdict needs no tolerance. Every element is held against the exact value, and\n"
-            "against what rounding in the kernel's arithmetic can do to it at most:\n"
+            "The verdict needs no tolerance. Every element is compared with the exact value. How\n"
+            "far off rounding in the kernel's arithmetic can bring it is known:\n"
             "  correctly rounded  every element is the exact value, rounded once\n"
             "  within rounding    none is farther off than rounding explains\n"
             "  differs            some are: then wrong kernels are tried, and the simplest\n"
@@ -108,7 +109,8 @@ constexpr std::array kCommands{
             "Each wrong kernel that lnorm check knows is computed on the inputs, and judged by\n"
             "the criteria that a test has: against what lnorm apply writes, with the default\n"
             "tolerance of torch.testing if none is given. One that passes on every input is one\n"
-            "that the test would not notice. No kernel is needed.\n"
+            "that the test would not notice. No kernel is needed. truncated and away, which are\n"
+            "off by less than an ulp, are tried if they are named or --max-ulp is below 1.\n"
             "\n"
             "Of a folder that lnorm inputs has made, its manifest says weight, bias and dy. With\n"
             "a dy the backward pass is judged as well, by dx, dweight and dbias together.\n"
@@ -119,7 +121,7 @@ constexpr std::array kCommands{
             "  lnorm mutants x.json --kernels 'eps-*' --json || true\n"
             "  lnorm mutants --list\n"
             "\n"
-            "Exit status: 0 all are caught, but for those that are equivalent by formula and\n"
+            "Exit status: 0 all are caught, except those that are equivalent by formula and\n"
             "options, 1 one passes, 2 they could not be judged."},
     CommandRow{
         .command = kInputs,

@@ -40,9 +40,8 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
   if (word == "nan") return parse_json(option, "NaN");
   if (word == "inf" || word == "+inf" || word == "infinity") return parse_json(option, "Infinity");
   if (word == "-inf" || word == "-infinity") return parse_json(option, "-Infinity");
-  const bool is_json = content.find_first_of("[{") == 0 || content == "null";
   try {
-    return is_json ? parse_json(option, text) : nullptr;
+    return is_json_literal(text) || content == "null" ? parse_json(option, text) : nullptr;
   } catch (const Error& error) {
     throw Error(error.what());  // hints are for files
   }

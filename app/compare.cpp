@@ -16,6 +16,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/io/os.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
@@ -154,6 +155,7 @@ bool pairs_by_name(const Arguments& arguments) {
 void refuse_options_of_sets(const Arguments& arguments) {
   const PairingRules& rules = arguments.pairing;
   const std::string_view option = arguments.common            ? "--common"
+                                  : arguments.all             ? "--all"
                                   : !rules.only.empty()       ? "--only"
                                   : !rules.skip.empty()       ? "--skip"
                                   : !rules.renamings.empty()  ? "--rename"
@@ -176,11 +178,11 @@ void refuse_options_of_details(const Arguments& arguments) {
               "--json has it for every tensor; FILE:NAME compares one");
 }
 
-// Prints a comparison of two tensors or of two sets. details: of sets alone, as write_text has it.
-template <class AnyComparison, class... Details>
-void print(const Arguments& arguments, const AnyComparison& comparison, const Details&... details) {
+// Prints a comparison of two tensors or of two sets. of_set: what write_text takes of sets alone.
+template <class AnyComparison, class... OfSet>
+void print(const Arguments& arguments, const AnyComparison& comparison, const OfSet&... of_set) {
   print_report(arguments, [&](ByteSink& out) {
-    write_report(arguments.report, std::tie(comparison), out, details..., arguments.histogram,
+    write_report(arguments.report, std::tie(comparison), out, of_set..., arguments.histogram,
                  report_style(arguments));
   });
 }
@@ -224,8 +226,7 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (arguments.page.is_wanted() && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
-  save_report(arguments.rows_out,
-              [&](ByteSink& out) { write_rows_csv(comparison.failed_rows, out); });
+  save_report(arguments.rows_out, [&](ByteSink& out) { write_rows_csv(comparison, out); });
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});
@@ -270,7 +271,7 @@ int compare_several(const Arguments& arguments, const Selection& actual,
         kCommand, sections.take(set));
   }
   save_reports(arguments, set);
-  print(arguments, set, details_command(arguments, actual, expected, set));
+  print(arguments, set, advice_after(arguments, actual, expected, set), arguments.all);
   return set.unreadable() > 0 ? 2 : set.equal() ? 0 : 1;
 }
 
@@ -282,15 +283,21 @@ int compare(const Arguments& arguments) {
         "--by says what the worst are, and --worst 0 that none is limits, expected one of them");
   }
   check_streams(arguments);
-  const auto select = [&](std::size_t position) {
+  const auto reading_of = [&](std::size_t position) {
     ReadOptions reading = arguments.input.reading(position);
     // Of one file that is named twice, --as may be another.
     if (!arguments.input.as.empty()) reading.files = nullptr;
     reading.in_parallel = in_parallel(arguments.work.threads);
-    return select_tensors(arguments.input.names[position], reading, Role::input);
+    return reading;
+  };
+  const auto select = [&](std::size_t position) {
+    return select_tensors(arguments.input.names[position], reading_of(position), Role::input);
   };
   const Selection actual = select(0);
-  const Selection expected = select(1);
+  const std::string& word = arguments.input.names[1];
+  const bool stands_for_names = has_placeholder(word) && !os::status(word);
+  const Selection expected =
+      stands_for_names ? partners_of(actual, word, reading_of(1)) : select(1);
   const auto is_single = [](const Selection& selection) {
     return !selection.several && selection.tensors.size() == 1;
   };

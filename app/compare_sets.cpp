@@ -32,6 +32,41 @@ void check_partner(const Selection& selection, const Selection& other) {
   if (is_nameless || !selection.is_file) only_tensor(other);
 }
 
+// The option that pairs names which differ by a prefix alone; empty if there is none.
+std::string renaming_that_pairs(const Arguments& arguments, const Selection& actual,
+                                const Selection& expected) {
+  const NamedTensors a = named(actual);
+  const NamedTensors b = named(expected);
+  if (!arguments.pairing.renamings.empty() || a.names.empty() || b.names.empty()) return "";
+  // The name most like the first one says what the prefixes are.
+  const std::string& first = b.names.front();
+  std::string before_a;
+  std::string before_b;
+  std::size_t most = 0;
+  for (const std::string& name : a.names) {
+    const auto [in_name, in_first] =
+        std::mismatch(name.rbegin(), name.rend(), first.rbegin(), first.rend());
+    const auto length = static_cast<std::size_t>(in_name - name.rbegin());
+    if (length <= most) continue;
+    most = length;
+    before_a.assign(name.begin(), in_name.base());
+    before_b.assign(first.begin(), in_first.base());
+  }
+  for (const auto& [from, to] : {std::pair(before_a, before_b), std::pair(before_b, before_a)}) {
+    if (from.empty() || concat(from, to).find_first_of("*?[]{}=") != from.npos) continue;
+    PairingRules rules = arguments.pairing;
+    rules.renamings.push_back({from + '*', to + "{1}"});
+    try {
+      const std::size_t pairs = pair_by_name(a, b, rules).pairs.size();
+      if (pairs < std::min(a.names.size(), b.names.size())) continue;
+    } catch (const Error&) {  // two get one name
+      continue;
+    }
+    return concat(rules.called.renaming, ' ', shell_word(concat(from, "*=", to, "{1}")));
+  }
+  return "";
+}
+
 [[noreturn]] void fail_empty(const Arguments& arguments, const Selection& actual,
                              const Selection& expected) {
   const std::string both = concat(printable(actual.name), " and ", printable(expected.name));
@@ -40,8 +75,11 @@ void check_partner(const Selection& selection, const Selection& other) {
   }
   const PairingRules& rules = arguments.pairing;
   if (rules.only.empty() && rules.skip.empty()) {
+    const std::string renaming = renaming_that_pairs(arguments, actual, expected);
     throw Error(concat(both, " have no name in common, expected some to compare"),
-                rules.renamings.empty() ? "--rename 'PATTERN=NEW' gives them other names" : "");
+                !renaming.empty()         ? renaming
+                : rules.renamings.empty() ? "--rename 'PATTERN=NEW' gives them other names"
+                                          : "");
   }
   throw Error(concat(rules.only.empty()   ? "--skip leaves"
                      : rules.skip.empty() ? "--only leaves"
@@ -229,8 +267,25 @@ struct NumberedComparison {
 NamedTensors named(const Selection& selection) {
   NamedTensors tensors{selection.name, {}};
   tensors.names.reserve(selection.tensors.size());
-  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.name);
+  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.title);
   return tensors;
+}
+
+Selection partners_of(const Selection& actual, const std::string& word,
+                      const ReadOptions& reading) {
+  TensorFinder finder(reading, Role::input);
+  Selection partners;
+  partners.several = actual.several;
+  for (const Selected& tensor : actual.tensors) {
+    Selected found = finder.find(substitute(word, tensor.name, tensor.captures, "EXPECTED"));
+    found.title = tensor.title;
+    found.captures = tensor.captures;
+    auto& sets = partners.sets;
+    if (std::find(sets.begin(), sets.end(), found.set) == sets.end()) sets.push_back(found.set);
+    partners.tensors.push_back(std::move(found));
+  }
+  partners.name = partners.sets.empty() ? word : partners.sets.front()->name();
+  return partners;
 }
 
 OpenedPair open_pair(const Arguments& arguments, const Selected& actual, const Selected& expected) {
@@ -282,6 +337,8 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
     } catch (const Error& error) {
       // What one rank alone may have found is no matter of this pair: the others do not know of it.
       const bool is_known = all.count() == 1 || sizes.are_unreadable[i];
+      const bool has_others = order.size() > 1 && is_known;
+      if (!arguments.input.keep_going && has_others) throw with_way_on(error);
       if (!arguments.input.keep_going || !is_known) throw;
       print_error(error);
       compared.error = error.what();
@@ -299,17 +356,26 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
   return result;
 }
 
-std::string details_command(const Arguments& arguments, const Selection& actual,
-                            const Selection& expected, const SetComparison& set) {
+std::string advice_after(const Arguments& arguments, const Selection& actual,
+                         const Selection& expected, const SetComparison& set) {
+  if (set.pairs.empty()) {
+    const std::string renaming = renaming_that_pairs(arguments, actual, expected);
+    return renaming.empty() ? "" : concat("hint: ", renaming, " pairs them");
+  }
   const auto first = set.first();
   if (!first || is_standard_input(arguments.input.names[0]) ||
       is_standard_input(arguments.input.names[1])) {
     return "";
   }
   const PairComparison& pair = set.pairs[*first];
-  std::string command = concat("lnorm compare ", shell_word(concat(actual.name, ':', pair.actual)),
-                               ' ', shell_word(concat(expected.name, ':', pair.expected)),
-                               criteria_options(*pair.comparison));
+  const auto tensor_word = [](const Selection& side, const std::string& name) {
+    const Selected& tensor = *std::ranges::find(side.tensors, name, &Selected::name);
+    const bool is_named = !tensor.set->tensor_name(tensor.index).empty();
+    return shell_word(is_named ? concat(tensor.set->name(), ':', name) : tensor.set->name());
+  };
+  std::string command =
+      concat("details: lnorm compare ", tensor_word(actual, pair.actual), ' ',
+             tensor_word(expected, pair.expected), criteria_options(*pair.comparison));
   for (const TensorRole role : {TensorRole::baseline, TensorRole::mask}) {
     const auto word = arguments.tensors.find(role);
     if (word == arguments.tensors.end()) continue;

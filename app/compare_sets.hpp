@@ -13,8 +13,11 @@
 
 namespace lnorm::app {
 
-// By the names of its tensors in their files.
+// By the names that reports call its tensors.
 NamedTensors named(const Selection& selection);
+
+// EXPECTED with {} or {1} in its word: for each tensor of ACTUAL the one that its name stands for, called as that is.
+Selection partners_of(const Selection& actual, const std::string& word, const ReadOptions& reading);
 
 // Two tensors that are compared.
 struct OpenedPair {
@@ -40,8 +43,9 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
                            const Selection& expected, const CompareTwo& compare_two,
                            const SeePair& see);
 
-// The command that shows more of the first pair that differs; empty if none does.
-std::string details_command(const Arguments& arguments, const Selection& actual,
-                            const Selection& expected, const SetComparison& set);
+// What to do next, for the end of the report: the command that shows more of the first pair that differs; or, of sets
+// without a common name, the option that pairs them. Empty if there is nothing.
+std::string advice_after(const Arguments& arguments, const Selection& actual,
+                         const Selection& expected, const SetComparison& set);
 
 }  // namespace lnorm::app

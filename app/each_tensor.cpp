@@ -128,12 +128,23 @@ class Loop {
     return {tensor.name, tensor.title, tensor.captures, selection_.several};
   }
 
+  TensorInfo info_of(const Selected& tensor) const {
+    try {
+      return tensor.set->info(tensor.index);
+    } catch (const SystemError&) {
+      throw;
+    } catch (const Error& error) {
+      if (tensors_.size() == 1 || arguments_.input.keep_going) throw;
+      throw with_way_on(error);
+    }
+  }
+
   void plan_all() {
     std::vector<Selected> fit;
     for (const Selected& tensor : tensors_) {
       attempt([&] {
-        const TensorInfo info = chosen(work_.rows, grouped(tensor.set->info(tensor.index),
-                                                           arguments_.normalization.options.axes));
+        const TensorInfo info =
+            chosen(work_.rows, grouped(info_of(tensor), arguments_.normalization.options.axes));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
         for (TensorInfo& result : results) result.name = tensor.name;
         if (ranks_.count() > 1) identities_.push_back(concat(tensor.title, ": ", identity(info)));
@@ -145,8 +156,8 @@ class Loop {
     tensors_ = std::move(fit);
   }
 
-  // What the system cannot do is no fault of a tensor once there are outputs, which it may be about. Nor is anything that
-  // is found while ranks work: the others do not know of it.
+  // An error is that of one tensor, with two exceptions. Once there are outputs, a SystemError may be about these. While
+  // several ranks work, the others do not know of an error.
   template <class Attempt>
   void attempt(Attempt attempt) {
     try {
@@ -231,6 +242,10 @@ void check_named(const Inputs& inputs) {
     throw Error(error.what(), concat(hint, hint.empty() ? "" : ", or ",
                                      "all of them: ", member_word(selection->name, "*")));
   }
+}
+
+Error with_way_on(const Error& error) {
+  return hint_of(error).empty() ? Error(error.what(), "--keep-going does the others") : error;
 }
 
 std::string_view as_code(DType as) { return item_size(as) == 1 ? "V1" : "V2"; }

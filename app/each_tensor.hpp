@@ -32,7 +32,7 @@ using ChooseRows = std::function<RowChoice(const TensorInfo& x)>;
 // The rows of a range. As in a slice of Python there may be none: an array of jobs may end so.
 RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAxes& axes);
 
-// Does so for each tensor. The axes outlive it.
+// The same for each tensor. The axes must outlive what is returned.
 ChooseRows rows_in(const std::optional<RowRange>& range, const NormalizedAxes& axes);
 
 // What is chosen of x.
@@ -102,6 +102,9 @@ int look_at_each(const Inputs& inputs, const Arguments& arguments, Looker& looke
 
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.
 void check_named(const Inputs& inputs);
+
+// An error of one tensor of several: it says how the others are done, if it has no other hint.
+Error with_way_on(const Error& error);
 
 // What an .npy has in the place of a dtype that --as tells.
 std::string_view as_code(DType as);

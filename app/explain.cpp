@@ -25,32 +25,31 @@ namespace lnorm::app {
 namespace {
 
 // The number of the row in C order. Throws Error if there is no such row.
-std::int64_t number_of(const Shape& index, const TensorInfo& x, const Axes& axes) {
+std::int64_t number_of(Shape index, const TensorInfo& x, const Axes& axes) {
   const Axes kept = kept_axes(x.shape, axes);
   const Shape rows = extents(x.shape, kept);
-  if (kept.empty() && (index == Shape{0} || index == Shape{-1})) return 0;
   const std::string row = index.size() == 1 ? std::to_string(index[0]) : to_string(index);
   const std::string where = concat(printable(x.name), ": --row ", row);
-  if (kept.empty()) {
-    throw Error(concat(where, " is out of range, all elements are one row"),
-                "without --row it is explained");
+  const std::int64_t count = element_count(rows);
+  if (index.size() > 1 && index.size() != rows.size()) {
+    throw Error(concat(where, " has ", index.size(), " numbers, expected ",
+                       rows.size() > 1 ? concat("one or ", rows.size()) : "one",
+                       ": rows are numbered ", row_name(0, rows), " to ", row_name(count - 1, rows),
+                       " along ", axes_text(kept)));
   }
-  if (index.size() != rows.size()) {
-    Shape last = rows;
-    for (std::int64_t& i : last) --i;
-    throw Error(concat(where, " has ", counted(std::ssize(index), "number"), ", expected ",
-                       rows.size(), ": rows are numbered ", to_string(Shape(rows.size())), " to ",
-                       to_string(last), " along ", axes_text(kept)));
-  }
-  std::int64_t number = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (index[i] < -rows[i] || index[i] >= rows[i]) {
-      throw Error(concat(where, " is out of range, expected ", -rows[i], " to ", rows[i] - 1,
-                         " along axis ", kept[i]));
+  const Shape sizes = index.size() == 1 ? Shape{count} : rows;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (index[i] >= -sizes[i] && index[i] < sizes[i]) {
+      index[i] += index[i] < 0 ? sizes[i] : 0;
+    } else if (kept.empty()) {
+      throw Error(concat(where, " is out of range, all elements are one row"),
+                  "without --row it is explained");
+    } else {
+      throw Error(concat(where, " is out of range, expected ", -sizes[i], " to ", sizes[i] - 1,
+                         sizes.size() == kept.size() ? concat(" along axis ", kept[i]) : ""));
     }
-    number = number * rows[i] + index[i] + (index[i] < 0 ? rows[i] : 0);
   }
-  return number;
+  return position_of(index, sizes);
 }
 
 // Which rows of x. Throws Error if it has none, unless some are chosen by their range.

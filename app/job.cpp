@@ -38,10 +38,15 @@ struct ResultRow {
   std::string_view option;
 };
 constexpr std::array kResults{
-    ResultRow{kApply | kSoftmax | kConvert, "y", "-o"}, ResultRow{kApply, "mean", "--save-mean"},
-    ResultRow{kApply, "rstd", "--save-rstd"},           ResultRow{kApply, "sum", "--save-sum"},
-    ResultRow{kApply, "scale", "--save-scale"},         ResultRow{kGrad, "dx", "--dx"},
-    ResultRow{kGrad, "dweight", "--dweight"},           ResultRow{kGrad, "dbias", "--dbias"},
+    ResultRow{kApply | kSoftmax | kConvert, "y", "-o"},
+    ResultRow{kApply, "mean", "--save-mean"},
+    ResultRow{kApply, "rstd", "--save-rstd"},
+    ResultRow{kApply, "variance", "--save-variance"},
+    ResultRow{kApply, "sum", "--save-sum"},
+    ResultRow{kApply, "scale", "--save-scale"},
+    ResultRow{kGrad, "dx", "--dx"},
+    ResultRow{kGrad, "dweight", "--dweight"},
+    ResultRow{kGrad, "dbias", "--dbias"},
 };
 
 // They say how a terminal, a standard stream or an output file is used, which a job has none of.

@@ -96,6 +96,11 @@ class Trying {
 
   void run(OpenedTensor& tensor, const InputName& name, TensorWork& work) {
     const TensorInfo x = tensor.source->info();
+    constexpr std::int64_t kFiveSeconds = std::int64_t{1} << 21;  // of elements, or so
+    if (element_count(x.shape) > kFiveSeconds && !arguments_.input.rows && !arguments_.quiet) {
+      print_note(
+          concat(printable(x.name), ": this takes a while, and few rows show as much: --rows :64"));
+    }
     const Plan plan = check(x, name);
     const Affine& affine = companions_.affine(plan);
     const auto given = std::move(tensor.source);

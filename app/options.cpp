@@ -139,6 +139,9 @@ void set_tensor(Arguments& a, const Value& v) {
   if (role_row(role).naming != Naming::position || !v.text.empty()) a.tensors[role] = v.text;
 }
 
+// --top and --by: one is enough to ask for what stands out.
+Top& top_of(Arguments& a) { return a.top ? *a.top : a.top.emplace(Top{.most = 5}); }
+
 void set_keep_going(Arguments& a, const Value&) { a.input.keep_going = true; }
 void set_softmax(Arguments& a, const Value&) { a.softmax = true; }
 void set_histogram(Arguments& a, const Value&) { a.histogram = true; }
@@ -280,8 +283,8 @@ constexpr Option kOptions[] = {
            {.called = {{{"running-var running-variance moving-variance input-var pop-var var"}}}}),
     // explain
     Option("--row", kExplain, "Row", "I[,I...]",
-           "Which row: its index along the axes that are not normalized; negative ones count "
-           "from the end (default the first)",
+           "Which row: its number, or its index along the axes that are not normalized; negative "
+           "ones count from the end (default the first)",
            [](Arguments& a, const Value& v) { a.row = v.list(); },
            {.one_of = "--row --rows", .called = {{{"index"}}}}),
     // Axes
@@ -448,8 +451,8 @@ constexpr Option kOptions[] = {
            {.value_of = input_formats,
             .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
     Option("--as", kReadingTensors & ~kOfTwoInputs, kInput, "DTYPE",
-           "What the elements of --from raw are; bfloat16, those of an .npy of dtype V2; "
-           "float8_e4m3fn, float8_e5m2, of dtype V1",
+           "The dtype of --from raw; also of an .npy of dtype V2 (bfloat16) or V1 (float8_e4m3fn, "
+           "float8_e5m2)",
            [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
            {.advice = {Setting::dtype, "--as {} reads them so"}}),
     Option(
@@ -557,6 +560,9 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.pairing.tolerances.push_back(v.tolerance()); },
            {.repeats = true}),
     Option("--keep-going", kCompare, kSeveral, kFlag, kKeepGoingHelp, set_keep_going),
+    Option("--all", kCompare, kSeveral, kFlag,
+           "A line for every tensor of many, not for those alone that differ", set_all,
+           {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}}}),
     Option("--axis", kCompare, kComparedRows, "A", kAxisHelp, set_axis,
            {.one_of = kAxesOptions,
             .no_effect = kShownOrOnPage,
@@ -666,6 +672,11 @@ constexpr Option kOptions[] = {
                         {"rstd", kOfStats, kShow},
                         {"rstd invvar", kComputed},
                         {"std save-std", "--save-rstd writes rstd, which is 1 / std"}}}}),
+    Option("--save-variance", kApply, kOutput, "PATH",
+           "The same of their variances, as lnorm grad --variance takes them; by --rms the mean of "
+           "squares",
+           [](Arguments& a, const Value& v) { a.save_variance = v.text; },
+           {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-var"}}}}),
     Option("--save-sum", kApply, kOutput, "PATH",
            "Write the sum with --residual, in the output dtype",
            [](Arguments& a, const Value& v) { a.save_sum = v.text; },
@@ -673,7 +684,7 @@ constexpr Option kOptions[] = {
     Option("--no-keepdim", kApply, kOutput, kFlag,
            "Drop the normalized axes from mean, rstd and scales, not keep them as 1",
            [](Arguments& a, const Value&) { a.keepdim = false; },
-           {.no_effect = {{{.without = "--save-mean --save-rstd --save-scale"},
+           {.no_effect = {{{.without = "--save-mean --save-rstd --save-variance --save-scale"},
                            {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
@@ -711,17 +722,18 @@ constexpr Option kOptions[] = {
                                       "--eps-on"}}},
             .called = {{{"columns channels per-feature per-channel"}}}}),
     Option("--top", kStats, kOutput, "N",
-           "The N rows, tensors or features that stand out, in place of all",
-           [](Arguments& a, const Value& v) { a.top = v.count(1, 1'000'000); },
-           {.no_effect = {{{.without = "--by"}, {.beside = "--all"}}}, .called = {{{"worst"}}}}),
+           "The N rows, tensors or features that stand out, in place of all (default 5 with --by)",
+           [](Arguments& a, const Value& v) { top_of(a).most = v.count(1, 1'000'000); },
+           {.no_effect = {{{.beside = "--all"}}}, .called = {{{"worst"}}}}),
     Option("--by", kStats, kOutput, "mean|variance|variance-min|absmax|zeros|non-finite",
            "What stands out: the largest |mean|, the largest or the smallest variance, the largest "
-           "|x|, the most zeros (of features), the most NaN and infinity",
+           "|x|, the most zeros (of features), the most NaN and infinity (default absmax with "
+           "--top)",
            [](Arguments& a, const Value& v) {
-             a.top_by = v.one_of({TopBy::mean, TopBy::variance, TopBy::variance_min, TopBy::absmax,
-                                  TopBy::zeros, TopBy::non_finite});
+             top_of(a).by = v.one_of({TopBy::mean, TopBy::variance, TopBy::variance_min,
+                                      TopBy::absmax, TopBy::zeros, TopBy::non_finite});
            },
-           {.no_effect = {{{.without = "--top"}}}, .called = {{{"sort sort-by"}}}}),
+           {.no_effect = {{{.beside = "--all"}}}, .called = {{{"sort sort-by"}}}}),
     Option("--softmax", kStats, kOutput, kFlag, "Softmax of every row beside its normalization",
            set_softmax),
     Option("--histogram", kStats, kOutput, kFlag,

@@ -69,7 +69,7 @@ void Outputs::open(bool several) {
   for (const auto& file : files_) file->outlive_reader();
 }
 
-// Throws Error for an option of a format that none of the files has, all of which have begun.
+// Throws Error for an option of a format, if no file has this format. All files have begun.
 void Outputs::check_effects() const {
   if (files_.empty() || !ranks_->is_first()) return;
   const auto check = [&](std::string_view option,

@@ -14,8 +14,8 @@ struct Ending {
   std::string hint;
 };
 
-// Runs the command line in a process that is set up, one of several perhaps, which all get the same one. May be called
-// again if standard output is there again.
+// Runs the command line in a process that is set up. If there are several processes, all get the same command line. It can
+// be called again once standard output is open again.
 Ending run_command(int argc, const char* const* argv, const Program& program, Ranks& ranks);
 
 // Runs the program in a process that is alone: complains on standard error if it fails. Returns the exit status.

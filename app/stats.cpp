@@ -21,11 +21,6 @@ namespace lnorm::app {
 
 namespace {
 
-std::optional<Top> top_of(const Arguments& arguments) {
-  if (!arguments.top) return std::nullopt;
-  return Top{*arguments.top, *arguments.top_by};
-}
-
 // The table of every tensor.
 int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
   ObservedRows rows(arguments, arguments.report == Report::json  ? "--json"
@@ -51,7 +46,7 @@ int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out)
         });
         Stats stats = observer->stats(x);
         rows.describe(stats);
-        stats.top = top_of(arguments);
+        stats.top = arguments.top;
         observer->report([&] {
           write_report(arguments.report, std::tie(stats), out,
                        StatsTextOptions{arguments.all, arguments.digits.value_or(3)},
@@ -64,8 +59,9 @@ int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out)
 // The features of every tensor.
 int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& out) {
   Companions companions(arguments);
+  SharedFeatures shared(arguments.top.value_or(Top{.most = 5}));
   bool is_first = true;
-  return look_at_each_by(
+  const int status = look_at_each_by(
       inputs, arguments,
       [&](const TensorInfo& x, const InputName& name) {
         check_as(arguments.input.options.as, x);
@@ -73,9 +69,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
         companions.check({TensorRole::mask}, x, name);
       },
       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
-        if (!std::exchange(is_first, false) && arguments.report == Report::text) {
-          out.write("\n");
-        }
+        if (!is_first && arguments.report == Report::text) out.write("\n");
         const TensorInfo x = tensor.source->info();
         const Plan plan = companions.plan(x, name);
         const auto source =
@@ -85,10 +79,14 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
         work.end();
         companions.finish();
         if (!work.has_report()) return;
-        const FeatureReport report{{arguments.all, arguments.digits.value_or(3)},
-                                   top_of(arguments)};
+        FeatureReport report{{arguments.all, arguments.digits.value_or(3)}, arguments.top};
+        if (name.several) report.tensor = name.title;
+        report.has_names = std::exchange(is_first, false);
         write_report(arguments.report, std::tie(found, report), out, output_style(arguments.color));
+        if (std::holds_alternative<Selection>(inputs)) shared.add(name.title, found);
       });
+  if (arguments.report == Report::text) write_text(shared, output_style(arguments.color), out);
+  return status;
 }
 
 // A line a tensor, of the input alone.
@@ -118,9 +116,8 @@ int report_tensors(const Arguments& arguments, const Selection& selection, ByteS
     const auto stats = by_title.find(tensor.title);
     if (stats != by_title.end()) in_order.push_back(*stats->second);
   }
-  const std::optional<Top> top = top_of(arguments);
-  write_report(arguments.report, std::tie(in_order, top), out, arguments.digits.value_or(3),
-               output_style(arguments.color));
+  write_report(arguments.report, std::tie(in_order, arguments.top), out,
+               arguments.digits.value_or(3), output_style(arguments.color));
   return status;
 }
 
@@ -142,12 +139,6 @@ void check_tensors(const Arguments& arguments) {
       "--all gives every tensor its table");
 }
 
-// CSV has the features of one tensor.
-void check_one_report(const Arguments& arguments) {
-  if (arguments.report != Report::csv) return;
-  throw Error("--csv is the table of one tensor, found several", "take --json, or FILE:NAME");
-}
-
 }  // namespace
 
 int stats(const Arguments& arguments) {
@@ -163,14 +154,10 @@ int stats(const Arguments& arguments) {
   const auto* const selection = std::get_if<Selection>(&inputs);
   const bool is_table =
       selection != nullptr && selection->several && !arguments.all && !arguments.histogram;
-  if (arguments.top_by == TopBy::zeros && !arguments.features) {
+  if (arguments.top && arguments.top->by == TopBy::zeros && !arguments.features) {
     throw Error("--by zeros has no effect without --features: it is of features alone");
   }
-  if (selection != nullptr && selection->several && arguments.features) {
-    check_one_report(arguments);
-  } else if (is_table) {
-    check_tensors(arguments);
-  }
+  if (is_table && !arguments.features) check_tensors(arguments);
   ByteSink out("-");
   const int status = arguments.features ? report_features(arguments, inputs, out)
                      : is_table         ? report_tensors(arguments, *selection, out)

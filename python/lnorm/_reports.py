@@ -179,7 +179,7 @@ def _run(command: bytes, tensors: dict[str, tuple[str, Any]], options: dict[str,
 
 
 def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
-    """Two arrays, element by element, as ``lnorm compare`` holds them against each other.
+    """Two arrays, element by element, as ``lnorm compare`` compares them.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ DTYPES = {
     "float8_e4m3fnuz": (1, ""), "float8_e8m0fnu": (1, ""),
 }  # fmt: skip
 # What DLPack and the buffer protocol call kinds of dtypes; the bits follow.
-_DLPACK = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
+_DLPACK = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
            12: "float8_e5m2", 14: "float8_e8m0fnu"}
 _BUFFER = {"?": "bool", **dict.fromkeys("bhilqn", "int"), **dict.fromkeys("BHILQN", "uint"), **dict.fromkeys("efd", "float")}
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
@@ -184,7 +184,7 @@ def _flatten(value: Any, name: str, leaves: list[Any], depth: int = 0) -> tuple[
         return tuple(leaves[-1].extents())
     if depth == _AXES:
         name = name.partition("[")[0]
-        raise TypeError(f"{name}: is a list, expected an array: it is in itself, or has more than {_AXES} axes")
+        raise TypeError(f"{name}: is a list that contains itself, or has more than {_AXES} axes")
     if set(map(type, value)) <= {float, int, bool}:
         before = len(leaves)
         leaves.extend(value)
@@ -322,7 +322,8 @@ def _of_managed(held: _Held, name: str) -> Tensor:
     dtype = kind if kind in DTYPES else f"{kind}{tensor.bits}"
     size = DTYPES.get(dtype, (0,))[0]
     if 8 * size != tensor.bits or tensor.lanes != 1:
-        _fail_dtype(name, f"DLPack's code {tensor.code} with {tensor.bits} bits")
+        found = dtype if kind else f"number {tensor.code} of DLPack, of {tensor.bits} bits"
+        _fail_dtype(name, found if tensor.lanes == 1 else f"{found} in vectors of {tensor.lanes}")
     extents = _I64 * tensor.ndim
     shape = extents.from_address(tensor.shape) if tensor.ndim else ()
     steps = [step * size for step in extents.from_address(tensor.strides)] if tensor.ndim and tensor.strides else None

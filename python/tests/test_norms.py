@@ -306,7 +306,7 @@ class Arrays(unittest.TestCase):
             (TypeError, "x: is a dict, expected an array", lambda: lnorm.layer_norm({})),
             (TypeError, "x: is a masked array", lambda: lnorm.layer_norm(np.ma.masked_greater(x, 1))),
             (TypeError, r"x\[0\]: is a masked array", lambda: lnorm.layer_norm([np.ma.masked_greater(x[0], 1)] * 2)),
-            (TypeError, "x: is a list, expected an array", lambda: lnorm.layer_norm(list_of_itself())),
+            (TypeError, "x: is a list that contains itself", lambda: lnorm.layer_norm(list_of_itself())),
             (ValueError, r"x\[0\]\[1\]: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm([[1, 10**30]])),
             (ValueError, "weight: is beyond the range of 64-bit integers", lambda: lnorm.layer_norm(x, 10**30)),
             (ValueError, r"x\[1\]: is a list of 1, expected a list of 2, as x\[0\] is", lambda: lnorm.layer_norm([[1, 2], [3]])),

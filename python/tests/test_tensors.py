@@ -83,8 +83,8 @@ class DLPack(unittest.TestCase):
             lnorm.layer_norm(X, out=StandInOfVersion1(X.copy(), flags=1))
         for words, wrong in [
             ("has version 2", StandInOfVersion1(X, version=2)),
-            ("DLPack's code 5 with 64 bits", StandInOfVersion1(X, dtype=(5, 64, 1, 0))),
-            ("DLPack's code 2 with 32 bits", StandInOfVersion1(X, dtype=(2, 32, 4, 0))),
+            ("is of dtype complex64", StandInOfVersion1(X, dtype=(5, 64, 1, 0))),
+            ("is of dtype float32 in vectors of 4", StandInOfVersion1(X, dtype=(2, 32, 4, 0))),
         ]:
             with self.assertRaisesRegex(TypeError, "x: .*" + words):
                 lnorm.layer_norm(wrong)

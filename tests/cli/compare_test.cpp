@@ -279,7 +279,7 @@ TEST_CASE("float16 results are judged in ulp of float16 against float64") {
   const Outcome ours = against_exact("--max-ulp 0.5"_w);
   CHECK(ours.status == 0);
   CHECK(line_of(ours.out, "greatest distance")
-            .starts_with("greatest distance in ulp of float16: 0."));
+            .starts_with("greatest distance in ulp of float16 (units in the last place): 0."));
   CHECK(line_of(ours.out, "ulp: ").ends_with(" <= 0.5 in all"));
   CHECK(against_exact("--max-ulp 0.25"_w).status == 1);
   const json report = json::parse(against_exact("--max-ulp 0.5 --json"_w).out);

@@ -299,9 +299,10 @@ TEST_CASE("explain refuses rows that are not there", "[explain]") {
     Words said;
   };
   for (const Case& c : std::vector<Case>{
-           {{sample, "--row", "5"},
-            {"--row 5 has 1 number, expected 2", "(0, 0) to (1, 2)", "axes 0 and 1"}},
-           {{sample, "--row", "0,0,0"}, {"--row (0, 0, 0) has 3 numbers, expected 2"}},
+           {{sample, "--row", "6"}, {"--row 6 is out of range, expected -6 to 5"}},
+           {{sample, "--row", "0,0,0"},
+            {"--row (0, 0, 0) has 3 numbers, expected one or 2", "0 (0, 0) to 5 (1, 2)",
+             "axes 0 and 1"}},
            {{sample, "--row", "2,0"},
             {"--row (2, 0) is out of range, expected -2 to 1 along axis 0"}},
            {{sample, "--row", "0,-4"}, {"expected -3 to 2 along axis 1"}},

@@ -31,7 +31,7 @@ const std::vector<CommandHelp> kCommands{
     {"apply",
      "lnorm [apply] [INPUT...] [OPTIONS]",
      {kAxes, kNorms, kGiven, kNormalization, kOutput, kPrint, kInput,
-      "--save-mean --save-rstd --save-sum --no-keepdim --threads --verbose"_w,
+      "--save-mean --save-rstd --save-variance --save-sum --no-keepdim --threads --verbose"_w,
       "--quantize --qmax --amax-min --amax-max --scale-min --scale-max --scale-power-of-two "
       "--scale-dtype --given-scale --save-scale"_w}},
     {"stats",
@@ -52,7 +52,8 @@ const std::vector<CommandHelp> kCommands{
                       "--quiet",        "--color",       "--threads",
                       "--verbose",      "--page",        "--spec",
                       "--linewidth",    "--max-row-ulp", "--baseline",
-                      "--factor",       "--rows-out",    "--mask"}}},
+                      "--factor",       "--rows-out",    "--mask",
+                      "--all"}}},
     {"softmax",
      "lnorm softmax [INPUT...] [OPTIONS]",
      {kAxes, kInput, kOutput, kPrint, "--threads --verbose"_w}},

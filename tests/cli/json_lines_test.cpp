@@ -96,7 +96,7 @@ TEST_CASE("a bad line is named, and what comes before it has been written", "[js
       {"[1, 2", {":3:1: ", "not closed"}},
       {"[1, \"a\"]", {":3:5: [1] is a string"}},
       {"[[1], [2, 3]]", {":3:7: row 1 has 2 elements"}},
-      {"[1] [2]", {":3:5: ", "after the value"}},
+      {"[1] [2]", {":3:5: ", "after the first value"}},
       {"{\"a\": [1], \"b\": [1]}", {":3:1: found an object of a, b"}},
       {std::string("[1,\0 2]", 7), {":3:"}},
   };

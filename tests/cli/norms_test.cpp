@@ -490,7 +490,7 @@ TEST_CASE("reports of groups have the shape and the indices of the file", "[norm
   const std::string text = at.run(checked + "--worst 1 --rows-out rows.csv"_w).out;
   CHECK(contains(text, "shape (2, 6, 3, 4)"));
   CHECK(contains(text, "mismatched: 1 / 144"));
-  CHECK(at.read("rows.csv").starts_with("row,elements,mismatched,max_abs\n4,24,1,"));
+  CHECK(at.read("rows.csv").starts_with("row,elements,mismatched,max_abs,index\n4,24,1,"));
   spoiled.replace(128 + 4 * (72 + 3 * 12 + 5), 4, bytes_of<float>({std::nanf("")}));
   at.write("nan.npy", spoiled);
   CHECK(contains(at.output("stats nan.npy --groups 3"_w), "at (1, 3, 1,"));  // then it is folded

@@ -355,13 +355,14 @@ TEST_CASE("text says which rows of how many it is about", "[rows]") {
     CAPTURE(words, text);
     CHECK(contains(text, line));
   };
-  has({"stats", sample}, "2 rows of 4 elements: rows (0, 2) to (1, 0) of 6 along axes 0 and 1\n");
-  has({"show", sample, "--header"}, "shape (2, 3, 4), rows (0, 2) to (1, 0) of 6\n");
-  has({"compare", sample, sample}, "shape (2, 3, 4), rows (0, 2) to (1, 0) of 6)\n");
-  has({"report", sample}, "rows (0, 2) to (1, 0) of 6, of 4 elements each");
-  has({"stats", data_file("gpt2/acts.npz")}, "rows (0, 2) to (0, 3) of 8, of 16 elements each");
+  has({"stats", sample},
+      "2 rows of 4 elements: rows 2 (0, 2) to 3 (1, 0) of 6 along axes 0 and 1\n");
+  has({"show", sample, "--header"}, "shape (2, 3, 4), rows 2 (0, 2) to 3 (1, 0) of 6\n");
+  has({"compare", sample, sample}, "shape (2, 3, 4), rows 2 (0, 2) to 3 (1, 0) of 6)\n");
+  has({"report", sample}, "rows 2 (0, 2) to 3 (1, 0) of 6, of 4 elements each");
+  has({"stats", data_file("gpt2/acts.npz")}, "rows 2 (0, 2) to 3 (0, 3) of 8, of 16 elements each");
   has({"compare", data_file("gpt2/acts.npz"), data_file("gpt2/acts.npz")},
-      "(float32), rows (0, 2) to (0, 3) of 8, tolerance");
+      "(float32), rows 2 (0, 2) to 3 (0, 3) of 8, tolerance");
   const Workplace directory;
   directory.write("a.json", R"({"u": [[1, 2], [3, 4]], "v": [[1, 2], [3, 4]]})");
   directory.write("b.json", R"({"u": [[1, 2], [3, 4]], "v": [[1, 2], [3, 5]]})");
@@ -380,7 +381,7 @@ TEST_CASE("a report numbers the rows of its figures as the whole tensor does", "
   directory.output("report x.npy --rows 2:5 -o report.html --spec figures"_w);
   CHECK(row_of("figures/tensor-x-mean.vg.json") == 2);
   CHECK(row_of("figures/tensor-row-x.vg.json") == 2);
-  CHECK(contains(directory.read("report.html"), "data-label=\"(0, 2)\""));
+  CHECK(contains(directory.read("report.html"), "data-label=\"2 (0, 2)\""));
   directory.output("x.npy -o y.npy"_w);
   const Outcome outcome =
       directory.run("compare x.npy y.npy --rows 2:5 --page report.html --spec errors"_w);

@@ -174,7 +174,8 @@ TEST_CASE("the rows and features of --top are those that a sort of all has first
       if (by != "zeros") check(at.report(top).at("top").at("rows"), at.rows);
     }
   }
-  CHECK(at.fault("stats x.npy --top 3"_w, {"--top", "--by"}).empty());
+  CHECK(at.report("--top 3"_w) == at.report("--top 3 --by absmax"_w));
+  CHECK(at.report("--by mean"_w) == at.report("--top 5 --by mean"_w));
   CHECK(at.fault("stats x.npy --by zeros --top 3"_w, {"--by zeros", "--features"}).empty());
 }
 

@@ -33,9 +33,9 @@ std::string without_colors(const std::string& text) {
 
 const std::vector<Words> kColored{
     "stats sample.npy"_w,
-    "compare sample.npy sample.npy"_w,
-    "compare reports/y.json reports/ref.json"_w,
-    "compare sample.npy reports/ref.json --rtol 0"_w,
+    "compare sample.npy sample.npy --linewidth 80"_w,
+    "compare reports/y.json reports/ref.json --linewidth 80"_w,
+    "compare sample.npy reports/ref.json --rtol 0 --linewidth 80"_w,
     "show sample.npy --header"_w,
 };
 

@@ -63,7 +63,7 @@ const std::map<std::string, std::string> kClassWords{
     {"E_EMPTY", "empty"},     {"E_TRUNCATED", "cut off"},
     {"E_VERSION", "version"}, {"E_DTYPE", "dtype"},
     {"E_RAGGED", "expected"}, {"E_OVERFLOW", "2^63 - 1"},
-    {"E_DUPKEY", "twice"},    {"E_TRAILING", "after the value"},
+    {"E_DUPKEY", "twice"},    {"E_TRAILING", "after the first value"},
     {"E_ENCODING", "UTF-16"}, {"E_RANGE", "not a value of float64"},
 };
 

@@ -191,6 +191,11 @@ Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim) {
   return result;
 }
 
+std::string row_name(std::int64_t number, const Shape& rows) {
+  if (rows.size() < 2) return std::to_string(number);
+  return concat(number, ' ', to_string(index_of(number, rows)));
+}
+
 Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t row,
                     std::int64_t element) {
   Shape index = index_of_element(x.shape, normalized, row, element);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
@@ -35,6 +36,9 @@ Shape extents(const Shape& shape, const Axes& axes);
 
 // The shape of what has one number a row: without the normalized axes, or with 1 in their place.
 Shape row_shape(const Shape& shape, const Axes& normalized, bool keepdim = false);
+
+// A row as people name it, by its number and, where rows have this shape of several axes, by its index: "27 (1, 11)".
+std::string row_name(std::int64_t number, const Shape& rows);
 
 // The index, along all axes, of an element of a row: both numbers count in C order.
 Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,

@@ -60,7 +60,7 @@ inline constexpr std::array kDTypes{
              "V1", "F8_E4M3", "", "FLOAT8E4M3FN", 17, "", {},
              {4, -9, 448}, 0.125, 1e-5},
     DTypeRow{DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating,
-             "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", {},
+             "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", {"f1"},
              {3, -16, 57344}, 0.25, 1e-5},
     DTypeRow{DType::float8_e4m3fnuz, "float8_e4m3fnuz", 1, DTypeKind::floating,
              "V1", "F8_E4M3FNUZ", "", "FLOAT8E4M3FNUZ", 18, "", {},

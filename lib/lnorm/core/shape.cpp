@@ -30,6 +30,14 @@ Shape index_of(std::int64_t position, const Shape& shape) {
   return index;
 }
 
+std::int64_t position_of(const Shape& index, const Shape& shape) {
+  std::int64_t position = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    position = position * shape[axis] + index[axis];
+  }
+  return position;
+}
+
 std::string to_string(std::span<const std::int64_t> shape) {
   const auto word_of = [](std::int64_t extent) { return std::to_string(extent); };
   return concat("(", joined(shape, ", ", word_of), ")");

@@ -40,7 +40,7 @@ struct Check {
   JudgedRows judged;
   Verdict verdict = Verdict::not_judged;
   Diagnosis diagnosis;
-  bool is_sampled = false;    // the best explanation was held against some rows alone
+  bool is_sampled = false;    // the best explanation was compared with some rows alone
   bool is_too_long = false;   // a row, for wrong kernels to be tried
   bool is_statistic = false;  // one number a row, for which there are none
   AffectedNumbers rows;

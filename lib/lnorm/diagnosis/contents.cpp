@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kFits = 3;          // rows whose fit is told
 constexpr std::int64_t kFewestOfFit = 8;  // elements
 constexpr double kGoodFit = 0.01;         // of the sum of squares is left
+constexpr double kNoOffset = 1e-8;        // of the exact squares: not worth a word
 
 // What an element may hold that was never written.
 struct Content {
@@ -25,10 +26,10 @@ struct Content {
   bool (*holds)(double actual, double x);
 };
 constexpr Content kContents[] = {
-    {"they hold zeros", [](double actual, double) { return actual == 0; }},
-    {"they hold what is not a number",
+    {"the affected elements are 0", [](double actual, double) { return actual == 0; }},
+    {"the affected elements are NaN or infinity",
      [](double actual, double) { return !std::isfinite(actual); }},
-    {"they hold x", [](double actual, double x) { return actual == x; }},
+    {"the affected elements are those of x", [](double actual, double x) { return actual == x; }},
 };
 
 // A row with elements that are off by more than rounding explains.
@@ -94,7 +95,10 @@ std::string fit_text(const AffectedRow& affected) {
   if (!(left <= kGoodFit * squares)) return "";
   std::ostringstream text;
   text.precision(4);
-  text << scale << " y" << (offset < 0 ? " - " : " + ") << std::fabs(offset);
+  text << "actual is " << scale << " times the exact value";
+  if (n * offset * offset > kNoOffset * ee) {
+    text << ", " << (offset < 0 ? "minus " : "plus ") << std::fabs(offset);
+  }
   return std::move(text).str();
 }
 
@@ -237,11 +241,16 @@ Contents contents_of(const Sample& sample,
     result.lines.push_back(std::move(threshold));
     return result;
   }
-  for (const AffectedRow& row : affected) {
-    const std::string fit = fit_text(row);
-    if (fit.empty()) continue;
-    result.lines.push_back(concat("row ", row_name(row.row->number), ": ", fit));
-    if (result.lines.size() == kFits) break;
+  std::vector<std::string> fits;
+  for (const AffectedRow& row : affected) fits.push_back(fit_text(row));
+  if (fits.size() > 1 && !fits.front().empty() &&
+      std::ranges::count(fits, fits.front()) == std::ssize(fits)) {
+    result.lines.push_back(concat("every affected row that was looked at: ", fits.front()));
+    return result;
+  }
+  for (std::size_t i = 0; i < fits.size() && result.lines.size() < kFits; ++i) {
+    if (fits[i].empty()) continue;
+    result.lines.push_back(concat("row ", row_name(affected[i].row->number), ": ", fits[i]));
   }
   return result;
 }

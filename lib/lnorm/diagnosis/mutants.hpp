@@ -36,7 +36,7 @@ struct MutantFormulas {
 std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
                                        const ChooseKernel& choose);
 
-// What became of a wrong kernel on one input: what it writes, held against what is right.
+// What became of a wrong kernel on one input: what it writes, compared with what is right.
 struct TriedMutant {
   struct Trial {
     const WrongKernel* row = nullptr;

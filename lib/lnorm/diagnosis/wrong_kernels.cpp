@@ -589,8 +589,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::next_row)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::previous_element)},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
-    {"unwritten-rows", "rows are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
-    {"unwritten-tail", "the last elements are not written: they hold zeros, x, or what is not a number (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
+    {"unwritten-rows", "rows are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
+    {"unwritten-tail", "the last elements are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
     // backward
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, without_term, 0, Pass::backward},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, without_term, 1, Pass::backward},

@@ -52,6 +52,14 @@ std::int64_t Slice::skip_unread(std::int64_t count) {
   return passed;
 }
 
+std::size_t TextBytes::read_some(std::span<std::byte> to) {
+  const auto left = std::as_bytes(std::span(text_)).subspan(static_cast<std::size_t>(next_));
+  const std::size_t count = std::min(to.size(), left.size());
+  std::copy_n(left.begin(), count, to.begin());
+  next_ += static_cast<std::int64_t>(count);
+  return count;
+}
+
 std::unique_ptr<ByteSource> slice(std::shared_ptr<const ByteSource> whole, std::string name,
                                   std::int64_t begin, std::int64_t size) {
   return std::make_unique<Slice>(std::move(whole), std::move(name), begin, size);

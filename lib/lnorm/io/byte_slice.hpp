@@ -36,6 +36,21 @@ class Slice : public ByteSource {
 std::unique_ptr<ByteSource> slice(std::shared_ptr<const ByteSource> whole, std::string name,
                                   std::int64_t begin, std::int64_t size);
 
+// Text at hand.
+class TextBytes final : public ByteSource {
+ public:
+  TextBytes(std::string name, std::string text)
+      : ByteSource(std::move(name)), text_(std::move(text)) {}
+
+ protected:
+  std::size_t read_some(std::span<std::byte> to) override;
+  std::optional<std::int64_t> unread() const override { return std::ssize(text_) - next_; }
+
+ private:
+  std::string text_;
+  std::int64_t next_ = 0;
+};
+
 // The next bytes of a pipe, so many of them. They are to be read, or skipped, before the pipe is read again.
 std::unique_ptr<ByteSource> next_of(std::shared_ptr<ByteSource> pipe, std::string name,
                                     std::int64_t size);

@@ -21,8 +21,11 @@ namespace {
 struct Signature {
   std::string_view bytes;
   std::string_view what;    // "an HDF5 file"
-  std::string_view python;  // the line of Python that makes an .npy of it, or nothing
+  std::string_view python;  // the line of Python that makes an .npy of it, or nothing; or a command
 };
+
+constexpr std::string_view kReadPrinted =
+    R"sh(python3 -c "import ast, re, sys; print(ast.literal_eval(re.search(r'\[.*\]', sys.stdin.read(), re.S)[0]))" < x.txt > x.json)sh";
 
 // What people feed by mistake.
 constexpr std::array kSignatures{
@@ -53,6 +56,8 @@ constexpr std::array kSignatures{
               "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
               "1.6 or newer, an array by numpy.save",
               ""},
+    Signature{"tensor(", "what PyTorch prints, expected a file of a tensor", kReadPrinted},
+    Signature{"array(", "what NumPy prints, expected a file of a tensor", kReadPrinted},
     Signature{"<!", "HTML or XML, perhaps an error page of a download", ""},
     Signature{"<html", "HTML, perhaps an error page of a download", ""},
     Signature{"<?xml", "XML", ""},
@@ -161,8 +166,9 @@ Format detect_format(ByteSource& source) {
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
   if (const Signature* const found = find_signature(head)) {
-    source.fail(concat("is ", found->what),
-                found->python.empty() ? "" : concat("in Python: ", found->python));
+    source.fail(concat("is ", found->what), found->python.empty() || found->python == kReadPrinted
+                                                ? std::string(found->python)
+                                                : concat("in Python: ", found->python));
   }
   const bool is_binary = has_control_characters(head);
   const bool names_elements = is_named_as_elements(source.name());

@@ -14,6 +14,7 @@
 #include "lnorm/core/nearest.hpp"
 #include "lnorm/core/pattern.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/detect_format.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/json/json_lines.hpp"
@@ -128,6 +129,8 @@ class FolderSet final : public TensorSet {
 
 const Remedy kElementsAlone{Remedy::Setting::raw_elements};
 
+bool starts_literal(std::string_view word) { return trimmed_json(word).find_first_of("[{") == 0; }
+
 struct TensorName {
   std::string path;
   std::optional<std::string> member;
@@ -138,6 +141,12 @@ TensorName split_name(const std::string& name, const ReadOptions& options) {
     return path == "-" || (options.files && options.files->contains(path)) || os::status(path);
   };
   if (is_there(name)) return {name, {}};
+  if (starts_literal(name)) {
+    const std::size_t end = std::min(name.find_last_of("]}"), name.size() - 1) + 1;
+    return end < name.size() && name[end] == ':'
+               ? TensorName{name.substr(0, end), name.substr(end + 1)}
+               : TensorName{name, {}};
+  }
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
     const std::string path = name.substr(0, colon);
@@ -161,7 +170,9 @@ class Opening {
   Opening(const std::string& word, const ReadOptions& options, Role role)
       : name_(split_name(word, options)), options_(options), role_(role) {
     if (find_open_file() || (is_folder(name_.path) && (!options.from || options.yields))) return;
-    bytes_ = open_file(name_.path);
+    is_literal_ = is_json_literal(name_.path);
+    bytes_ = is_literal_ ? std::make_unique<TextBytes>(short_name(name_.path), name_.path)
+                         : open_file(name_.path);
     const bool is_given = options.from && !(options.yields && tells_format(*bytes_));
     format_ = is_given ? *options.from : detect();
   }
@@ -274,7 +285,8 @@ class Opening {
 
   // What a tensor without a name is called after.
   std::string label() const {
-    return name_.path == "-" ? "x" : std::filesystem::path(name_.path).stem().string();
+    return name_.path == "-" || is_literal_ ? "x"
+                                            : std::filesystem::path(name_.path).stem().string();
   }
 
   [[noreturn]] void fail_to_find(const TensorSet& set, bool has_patterns) const {
@@ -297,6 +309,7 @@ class Opening {
   std::unique_ptr<ByteSource> bytes_;  // none for a folder, or a file that is open already
   std::shared_ptr<const TensorSet> open_file_;
   Format format_ = Format::npy;
+  bool is_literal_ = false;
   bool is_folder_ = false;
   bool is_line_ = false;
 };
@@ -361,6 +374,8 @@ std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> wo
   }
   return all;
 }
+
+bool is_json_literal(const std::string& word) { return starts_literal(word) && !os::status(word); }
 
 bool is_standard_input(std::string_view name) noexcept {
   return name == "-" || name.starts_with("-:");

@@ -23,6 +23,7 @@
 //   PATH:NAME     a tensor of a file that holds several (.npz, .safetensors, its index.json, .pt, a JSON object),
 //                 or of a folder; the number of a line of JSON Lines
 //   PATH:PATTERN  those whose names match (pattern.hpp); a literal name wins
+//   JSON          an array or an object itself, in the place of PATH
 // The content decides the format, then the extension. All throw Error.
 namespace lnorm {
 
@@ -101,6 +102,9 @@ using TensorLines = std::function<std::optional<OpenedTensor>()>;
 // The inputs of a command, one or several words.
 std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> words,
                                                  const ReadOptions& options);
+
+// Whether a word is JSON, and no file is called so.
+bool is_json_literal(const std::string& word);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

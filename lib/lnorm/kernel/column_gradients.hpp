@@ -51,7 +51,7 @@ class ColumnGradients {
   std::int64_t first() const noexcept { return first_; }
   std::int64_t size() const noexcept { return columns_; }
 
-  // These take all whole rows in doubles that add to them, so many more now. Arrays are followed by room for a vector.
+  // Where a kernel adds up whole rows in doubles, so many more rows now. Behind each array there is room for a vector.
   ColumnSums in_doubles(const XhatBounds& xhat, std::int64_t rows);
 
   // These take a row in double-doubles, or a part of it, that adds to them or to single columns:

@@ -30,8 +30,7 @@ void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
     normalizer.sum_up();
     if (r + 1 < x.rows && 2 * bytes <= kTwoRows) row.to_next = bytes;
     normalizer.write(row, 0, row_of(y, x.row_length, r));
-    if (stats.mean) stats.mean[r] = normalizer.mean();
-    if (stats.rstd) stats.rstd[r] = normalizer.rstd();
+    normalizer.save(stats, static_cast<std::size_t>(r));
   }
 }
 
@@ -62,7 +61,7 @@ void Backend::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine
   RowsOut out = y;
   // Steps find there what they go on with.
   out.non_temporal = goes_past_caches(x, y) && affine.steps().empty();
-  const bool saves = stats.mean != nullptr || stats.rstd != nullptr;
+  const bool saves = stats.mean != nullptr || stats.rstd != nullptr || stats.variance != nullptr;
   const RowSetting setting{*this, x.dtype, y.dtype, x.row_length, affine, formula, saves};
   if (x.row_length == 1 && formula.has_mean() && !saves && table != nullptr &&
       affine.layout().rows.empty()) {

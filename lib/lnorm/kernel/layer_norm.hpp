@@ -17,6 +17,7 @@ namespace lnorm {
 struct MeanAndRstd {
   double* mean = nullptr;
   double* rstd = nullptr;
+  double* variance = nullptr;
   double* scale = nullptr;
 };
 

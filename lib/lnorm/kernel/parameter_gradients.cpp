@@ -278,8 +278,8 @@ class Gatherer {
     return std::move(slots[0]);
   }
 
-  // The same of dbias, whose sums most often lose nothing in double-doubles: so ties are decided, which are many where dy has
-  // fewer digits than dbias.
+  // The same of dbias. Its sums in double-doubles are mostly exact, and exact sums decide ties. There are many ties where dy
+  // has fewer digits than dbias.
   std::unique_ptr<ColumnGradients> dbias_in_double_doubles() const {
     return gather_columns(setting_.row_length, [&](const auto& slots) {
       again_.for_each_row(

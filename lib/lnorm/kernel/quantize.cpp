@@ -72,8 +72,8 @@ class RowQuantizer::Row {
         saves_statistics_(saves_statistics),
         y_(static_cast<std::size_t>(row_length) + kPadding) {}
 
-  // mean, rstd: null where they are not wanted.
-  void read(const RowsIn& row, double* mean, double* rstd) {
+  // room: of the row's statistics.
+  void read(const RowsIn& row, const MeanAndRstd& room) {
     const bool is_rounded = of_.rounded_.has_value();
     const Affine& first = is_rounded ? *of_.rounded_ : of_.last_;
     const RowSetting setting = RowSetting{of_.backend_,
@@ -91,8 +91,9 @@ class RowQuantizer::Row {
       normalizer_.emplace(setting, sample_of(row), [row](const auto& see) { see(row); });
       normalizer_->sum_up();
     }
-    if (mean != nullptr) *mean = normalizer_->mean();
-    if (rstd != nullptr) *rstd = normalizer_->rstd();
+    if (room.mean != nullptr) *room.mean = normalizer_->mean();
+    if (room.rstd != nullptr) *room.rstd = normalizer_->rstd();
+    if (room.variance != nullptr) *room.variance = normalizer_->variance();
     if (is_rounded) {
       // What is rounded is a row whose statistics are given: 0 and 1.
       rounded_.resize(static_cast<std::size_t>(n_) * item_size(setting.out));
@@ -218,12 +219,12 @@ RowQuantizer::RowQuantizer(const Backend& backend, const GivenStatistics* given,
 }
 
 void RowQuantizer::quantize(const RowsIn& x, const RowsOut& q, const MeanAndRstd& stats) const {
-  Row row(*this, x.row_length, stats.mean != nullptr || stats.rstd != nullptr);
+  Row row(*this, x.row_length, stats.mean || stats.rstd || stats.variance);
   const auto at = [](double* numbers, std::int64_t r) { return numbers ? numbers + r : nullptr; };
   const std::int64_t groups = quantization_.scales(x.row_length);
   const std::int64_t count = x.row_length / groups;
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    row.read(row_of(x, r), at(stats.mean, r), at(stats.rstd, r));
+    row.read(row_of(x, r), {at(stats.mean, r), at(stats.rstd, r), at(stats.variance, r)});
     RowsOut out = row_of(q, x.row_length, r);
     out.saturates = true;
     if (scales_ != nullptr) {
@@ -243,7 +244,7 @@ LargestQuotient RowQuantizer::largest(const RowsIn& x) const {
   LargestQuotient result;
   Row row(*this, x.row_length, false);
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    row.read(row_of(x, r), nullptr, nullptr);
+    row.read(row_of(x, r), {});
     result.take(row.largest(0, x.row_length));
   }
   return result;

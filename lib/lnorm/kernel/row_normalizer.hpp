@@ -58,11 +58,18 @@ class RowNormalizer final : public Resolver,
   Sums sums(const RowsIn& part) const;
 
   // Each is rounded once to float64: NaN where an element is not finite, or where the formula has no number. Requires that
-  // the setting saves statistics; there are no sum and variance without a mean.
+  // the setting saves statistics; there is no sum without a mean, and the variance is the mean of squares then.
   double sum() const;
   double mean() const;
   double variance() const;
   double rstd() const;
+
+  // Puts those that there is room for where those of row r belong.
+  void save(const MeanAndRstd& room, std::size_t r) const {
+    if (room.mean != nullptr) room.mean[r] = mean();
+    if (room.rstd != nullptr) room.rstd[r] = rstd();
+    if (room.variance != nullptr) room.variance[r] = variance();
+  }
 
   // offset: where in the row the part begins. Several threads may do so at once. Throws what read_row throws.
   void write(const RowsIn& part, std::int64_t offset, const RowsOut& y) const;

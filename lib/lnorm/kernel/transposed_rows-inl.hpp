@@ -182,7 +182,7 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
   alignas(64) float y_columns_[kMaxElements * kWidth + kRoom] = {};  // of a vector of rows
   alignas(64) float results_[kChunk + kRoom];
   alignas(64) double centers_[kMaxTinyRows];
-  // The sums, the squares and the largest |d| of rows stand first in shifts_, rstds_ and spreads_.
+  // At first shifts_, rstds_ and spreads_ have the sums, the squares and the largest |d| of rows.
   alignas(64) std::uint32_t undecided_[kMaxElements * kWidth];
   std::vector<std::int64_t> alone_;
 };

@@ -26,7 +26,7 @@
 #include "lnorm/measure/where.hpp"
 #include "lnorm/measure/worst.hpp"
 
-// Two tensors held against each other, element by element.
+// Two tensors, compared element by element.
 namespace lnorm {
 
 // How many distances are 0, at most 1/2 ulp, 1, 2, 4 and so on up to 2^64, and beyond.
@@ -165,13 +165,16 @@ struct Comparison : ComparedElements {
   // and -0 are the same. There is no count unless the expected dtype is the wider one.
   std::optional<std::int64_t> correctly_rounded() const;
 
-  // How many pairs have been held against each other.
+  // How many pairs have been compared.
   std::int64_t compared() const noexcept { return elements - left_out; }
 
   // How many pairs fail because NaN or infinity stands against another value.
   std::int64_t not_finite() const noexcept {
     return non_finite_one_side - rounded_to_infinity + non_finite_differing;
   }
+
+  // Whether they are all that fails, so that the distances say nothing of it.
+  bool fails_by_nan_alone() const noexcept { return mismatched > 0 && mismatched == not_finite(); }
 
   // The greatest distance by a measure; nothing if there is no pair that has one.
   std::optional<double> greatest(WorstBy by) const;

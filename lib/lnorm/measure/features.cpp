@@ -1,6 +1,8 @@
 #include "lnorm/measure/features.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 
 #include "lnorm/core/non_finite.hpp"
@@ -67,6 +69,26 @@ FeatureSummary::FeatureSummary(const FeatureStats& stats) {
       }
     }
   });
+}
+
+void SharedFeatures::add(const std::string& tensor, const FeatureStats& stats) {
+  ++tensors_;
+  // Where all features are listed, none stands out.
+  if (stats.count() <= static_cast<std::int64_t>(top_.most)) return;
+  for (const std::int64_t number : stats.top(top_)) {
+    if (!stands_out(top_.by, stats.feature(number).score(top_.by))) continue;
+    by_feature_[{extents(stats.x.shape, stats.axes), number}].push_back(tensor);
+  }
+}
+
+std::vector<SharedFeatures::Feature> SharedFeatures::found() const {
+  std::vector<Feature> result;
+  for (const auto& [feature, tensors] : by_feature_) {
+    if (tensors.size() > 1) result.push_back({index_of(feature.second, feature.first), tensors});
+  }
+  std::ranges::stable_sort(result, std::greater<>(),
+                           [](const Feature& feature) { return feature.tensors.size(); });
+  return result;
 }
 
 Bands absmax_bands(const FeatureStats& stats, std::int64_t most) {

@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
@@ -75,6 +78,31 @@ struct FeatureSummary {
   const ColumnSummary& absmax() const { return figures[2]; }
   // The greatest |x| beside the median of all features'; infinite where that is 0.
   double ratio() const { return absmax().max / absmax().median; }
+};
+
+// Which features stand out in several tensors.
+class SharedFeatures {
+ public:
+  struct Feature {
+    Shape index;
+    std::vector<std::string> tensors;
+  };
+
+  explicit SharedFeatures(const Top& top) : top_(top) {}
+
+  void add(const std::string& tensor, const FeatureStats& stats);
+
+  const Top& top() const noexcept { return top_; }  // of each tensor
+  std::int64_t tensors() const noexcept { return tensors_; }
+
+  // Those of two tensors or more; those of the most come first.
+  std::vector<Feature> found() const;
+
+ private:
+  Top top_;
+  std::int64_t tensors_ = 0;
+  // By the shape of features, which tells a width from another, and their number.
+  std::map<std::pair<Shape, std::int64_t>, std::vector<std::string>> by_feature_;
 };
 
 // The largest |x| of neighboring features.

@@ -7,7 +7,7 @@
 
 #include "lnorm/measure/comparison.hpp"
 
-// Two sets of tensors held against each other, name by name.
+// Two sets of tensors, compared name by name.
 namespace lnorm {
 
 struct PairComparison {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 
 namespace lnorm {
@@ -52,10 +53,15 @@ bool are_periodic(const std::vector<Run>& runs, std::int64_t limit) {
   return runs.back().first + step >= limit;
 }
 
-std::string words_of_list(std::vector<std::int64_t> numbers, std::int64_t base,
+std::string name_of(std::int64_t number, const NumberSet& set) {
+  return row_name(number + set.base, set.shape);
+}
+
+std::string words_of_list(const std::vector<std::int64_t>& numbers, const NumberSet& set,
                           std::string_view noun) {
-  for (std::int64_t& number : numbers) number += base;
-  return concat(noun, numbers.size() > 1 ? "s " : " ", listed(numbers, " and "));
+  std::vector<std::string> names;
+  for (const std::int64_t number : numbers) names.push_back(name_of(number, set));
+  return concat(noun, numbers.size() > 1 ? "s " : " ", listed(names, " and "));
 }
 
 std::string words_of_run(const Run& run, const NumberSet& set, std::string_view noun) {
@@ -64,10 +70,10 @@ std::string words_of_run(const Run& run, const NumberSet& set, std::string_view 
   if (run.count == limit)
     return limit == 1 ? concat("the one ", noun) : concat("all ", limit, ' ', noun, 's');
   if (end == limit) {
-    return concat("every ", noun, " from ", run.first + set.base, " on, the last ", run.count);
+    return concat("every ", noun, " from ", name_of(run.first, set), " on, the last ", run.count);
   }
   if (run.first == 0) return concat("the first ", run.count, ' ', noun, 's');
-  return concat(noun, "s ", run.first + set.base, " to ", end - 1 + set.base);
+  return concat(noun, "s ", name_of(run.first, set), " to ", name_of(end - 1, set));
 }
 
 }  // namespace
@@ -90,12 +96,13 @@ std::string words_of(const NumberSet& set, std::string_view noun) {
   if (are_periodic(runs, set.limit)) {
     const std::int64_t step = runs[1].first - runs[0].first;
     if (runs[0].count == 1) {
-      return concat("every ", ordinal(step), ' ', noun, " from ", runs[0].first + set.base, " on");
+      return concat("every ", ordinal(step), ' ', noun, " from ", name_of(runs[0].first, set),
+                    " on");
     }
     return concat("blocks of ", runs[0].count, ' ', noun, "s, every ", step, " from ",
-                  runs[0].first + set.base, " on");
+                  name_of(runs[0].first, set), " on");
   }
-  if (numbers.size() <= kFewNumbers) return words_of_list(numbers, set.base, noun);
+  if (numbers.size() <= kFewNumbers) return words_of_list(numbers, set, noun);
   // All but a few.
   const std::int64_t missing = set.limit - std::ssize(numbers);
   if (missing <= static_cast<std::int64_t>(kFewNumbers) && missing < std::ssize(numbers)) {
@@ -103,10 +110,10 @@ std::string words_of(const NumberSet& set, std::string_view noun) {
     for (std::int64_t i = 0; i < set.limit; ++i) {
       if (!std::binary_search(numbers.begin(), numbers.end(), i)) others.push_back(i);
     }
-    return concat("all ", set.limit, ' ', noun, "s but ", words_of_list(others, set.base, noun));
+    return concat("all ", set.limit, ' ', noun, "s but ", words_of_list(others, set, noun));
   }
   return concat(numbers.size(), " of ", set.limit, ' ', noun, "s, from ",
-                numbers.front() + set.base, " to ", numbers.back() + set.base);
+                name_of(numbers.front(), set), " to ", name_of(numbers.back(), set));
 }
 
 std::string words_of(std::int64_t elements, const NumberSet& rows, const NumberSet& columns) {

@@ -5,14 +5,17 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/core/shape.hpp"
+
 // Sets of rows or columns, in the fewest words.
 namespace lnorm {
 
-// Some numbers below limit, in ascending order. Words count from base on.
+// Some numbers below limit, in ascending order. Words count from base on, which shape does, too.
 struct NumberSet {
   std::vector<std::int64_t> numbers;
   std::int64_t limit = 0;
   std::int64_t base = 0;
+  Shape shape = {};  // along which they count, if they have an index beside
 };
 
 // How many they are, and the first of them as words count them.

@@ -65,7 +65,7 @@ class Checker {
     result.is_too_long = plan_.row_length > kMostTried;
     if (!is_exact && options_.kernels && !result.is_too_long) diagnose(result);
     result.verdict = verdict_of(result.judged);
-    describe_places(result, plan_.rows);
+    describe_places(result, plan_.rows, row_shape(result.x.shape, result.axes));
     return result;
   }
 
@@ -269,8 +269,7 @@ class Checker {
     if (result.diagnosis.explains_all() || result.judged.beyond == 0) return;
     const Shape kept = row_shape(result.x.shape, result.axes);
     Contents contents = contents_of(sample, [&](std::int64_t row) {
-      const std::int64_t number = row + (result.slice ? result.slice->first : 0);
-      return kept.size() == 1 ? std::to_string(number) : to_string(index_of(number, kept));
+      return row_name(row + (result.slice ? result.slice->first : 0), kept);
     });
     result.where = std::move(contents.lines);
     if (!contents.unwritten || !options_.kernels(contents.unwritten->id)) return;

@@ -152,7 +152,8 @@ class GradientChecker {
       const bool differs = verdict_of(judged) == Verdict::differs;
       if (differs && options_.kernels && !check.is_too_long) diagnose(*gradient);
       check.verdict = verdict_of(judged);
-      describe_places(check, gradient->of() == Quantity::dx ? plan_.rows.rows : 1);
+      describe_places(check, gradient->of() == Quantity::dx ? plan_.rows.rows : 1,
+                      row_shape(check.actual.shape, check.axes));
       checks.push_back(std::move(check));
     }
     return checks;

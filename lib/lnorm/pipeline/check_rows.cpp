@@ -206,9 +206,9 @@ void settle_rows(
   }
 }
 
-void describe_places(Check& result, std::int64_t all_rows) {
+void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   const JudgedRows& judged = result.judged;
-  NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0};
+  NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0, shape};
   NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
   if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {

@@ -85,7 +85,8 @@ void settle_rows(
     JudgedRows& judged, std::int64_t row_length, int threads,
     const std::function<void(std::span<const std::int64_t> rows, SettledRows& part)>& some);
 
-// Fills in which rows and columns are affected; in words, unless a formula explains them.
-void describe_places(Check& result, std::int64_t rows);
+// Fills in which rows and columns are affected; in words, unless a formula explains them. shape: of
+// the numbers of rows.
+void describe_places(Check& result, std::int64_t rows, const Shape& shape);
 
 }  // namespace lnorm

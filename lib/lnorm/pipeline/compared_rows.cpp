@@ -98,7 +98,9 @@ void FailedRows::append(const std::string& bytes) {
 
 void FailedRows::describe(bool asked, Comparison& result) const {
   const std::int64_t base = result.slice ? result.slice->first : 0;
-  const NumberSet rows{rows_.numbers(), layout_.rows(), base};
+  const Shape shape =
+      result.slice ? row_shape(result.slice->shape, result.slice->axes) : layout_.row_shape();
+  const NumberSet rows{rows_.numbers(), layout_.rows(), base, shape};
   result.affected_rows = affected(rows);
   NumberSet columns{columns_.numbers(), layout_.row_length(), 0};
   result.affected_columns = affected(columns);
@@ -117,9 +119,7 @@ void FailedRows::describe(bool asked, Comparison& result) const {
   found.rows = layout_.rows();
   found.mismatched = std::ssize(rows.numbers);
   if (rows.numbers.empty()) return;
-  found.first = index_of(
-      base + rows.numbers.front(),
-      result.slice ? row_shape(result.slice->shape, result.slice->axes) : layout_.row_shape());
+  found.first = index_of(base + rows.numbers.front(), shape);
 }
 
 }  // namespace lnorm

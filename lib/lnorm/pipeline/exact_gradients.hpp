@@ -14,7 +14,7 @@
 
 namespace lnorm {
 
-// The rows of a backward pass in blocks, and their exact gradients, which others are held against. All sources have random
+// The rows of a backward pass in blocks, and their exact gradients, which others are compared with. All sources have random
 // access, and the plan's rows are whole and in C order.
 class ExactGradients {
  public:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 
@@ -166,7 +167,7 @@ Check StatisticObserver::check(const Check& like) const {
                                              .explains_all = true});
     break;
   }
-  describe_places(result, std::ssize(numbers_));
+  describe_places(result, std::ssize(numbers_), row_shape(like.x.shape, like.axes));
   return result;
 }
 

@@ -41,13 +41,10 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums, RowBuffers> {
     }
   }
 
-  void normalize(std::span<double> mean, std::span<double> rstd, RowSink& sink, SumWriter* sum) {
+  void normalize(const MeanAndRstd& wanted, RowSink& sink, SumWriter* sum) {
     sum_up([&](const Tile& tile, Slot& slot) { read(tile, slot); },
            [&](const Tile&, Slot& slot, std::int64_t r) { return row(r).sums(row_in(slot, r)); });
-    for (std::size_t r = 0; r < mean.size(); ++r) {
-      mean[r] = rows_[r]->mean();
-      rstd[r] = rows_[r]->rstd();
-    }
+    for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r]->save(wanted, r);
     write(sink, sum);
   }
 
@@ -139,13 +136,16 @@ void run_long_rows(TensorSource& given, const Plan& plan, const Backend& backend
   Tile tile = plan.first_tile();
   std::vector<double> mean;
   std::vector<double> rstd;
+  std::vector<double> variance;
   for (; tile.first_row < plan.rows; tile.first_row += tile.rows) {
     tile.rows = std::min(tile.rows, plan.rows - tile.first_row);
     const bool is_asked = plan.wants_mean_and_rstd && !observers.empty();
     mean.resize(is_asked ? static_cast<std::size_t>(tile.rows) : 0);
     rstd.resize(mean.size());
-    RowGroup(source, plan, backend, affine, tile, options).normalize(mean, rstd, out, sum);
-    const RowBlock block{tile.first_row, {}, {}, mean, rstd};
+    variance.resize(plan.wants_variance ? mean.size() : 0);
+    RowGroup(source, plan, backend, affine, tile, options)
+        .normalize({room(mean), room(rstd), room(variance)}, out, sum);
+    const RowBlock block{tile.first_row, {}, {}, mean, rstd, variance};
     for (RowObserver* observer : observers) observer->see(block, {});
   }
   source.finish();

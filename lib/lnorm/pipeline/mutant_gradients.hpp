@@ -25,7 +25,7 @@ struct GradientMutantOptions {
   Criteria parameter_criteria;
 };
 
-// Computes each wrong backward pass, and holds the gradients that it gets wrong against the exact ones by the plan, whose rows
+// Computes each wrong backward pass, and compares the gradients that it gets wrong with the exact ones by the plan, whose rows
 // are whole and in C order. It writes its results in float64, rounded once. Reads x and dy again for dweight and dbias of
 // each: all sources have random access. Does not finish them. Rank 0 does all of it. Throws Error.
 std::vector<TriedMutant> try_gradient_mutants(const GradientMutantInputs& inputs,

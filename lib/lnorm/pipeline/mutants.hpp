@@ -27,7 +27,7 @@ struct MutantOptions {
   Criteria criteria;
 };
 
-// Computes each wrong kernel on x, and holds what it writes against what apply writes by the plan, whose rows are whole
+// Computes each wrong kernel on x, and compares what it writes with what apply writes by the plan, whose rows are whole
 // and in C order. A kernel writes its results in float64, rounded once to the output dtype. Reads x row by row, again for
 // each other axes: all sources have random access. Does not finish them. Rank 0 does all of it. Throws Error.
 std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& plan,

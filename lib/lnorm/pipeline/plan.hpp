@@ -48,6 +48,7 @@ struct Plan {
   DType out = DType::float64;
   DType rounding = DType::float64;  // of sums and steps: the output's, unless that is quantized
   bool wants_mean_and_rstd = false;
+  bool wants_variance = false;     // with these
   bool wants_empty_rows = false;   // observers see rows of no elements
   std::int64_t bytes_beside = 0;   // as of RowNeeds
   bool saturates = false;          // as of RowsOut

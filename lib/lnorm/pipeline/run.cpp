@@ -22,6 +22,7 @@ struct Slot {
   std::vector<std::byte> y;
   std::vector<double> mean;
   std::vector<double> rstd;
+  std::vector<double> variance;
   std::vector<double> scale;
   std::vector<RowBlock> blocks;
   std::vector<BlockFindings> findings;  // of every observer of every block
@@ -44,6 +45,7 @@ class TileSteps {
     slot.mean.assign(plan_.wants_mean_and_rstd ? static_cast<std::size_t>(slot.tile.rows) : 0,
                      kNan);
     slot.rstd = slot.mean;
+    slot.variance.assign(plan_.wants_variance ? slot.mean.size() : 0, kNan);
     slot.scale.assign(static_cast<std::size_t>(slot.tile.rows * plan_.scales_of_row), kNan);
     slot.findings.clear();
     slot.blocks.clear();
@@ -75,6 +77,7 @@ class TileSteps {
     };
     const std::span<double> mean = numbers(slot.mean);
     const std::span<double> rstd = numbers(slot.rstd);
+    const std::span<double> variance = numbers(slot.variance);
     const std::span<double> scale = numbers(slot.scale, plan_.scales_of_row);
     const RowBlock rows_of_block{
         block.first_row,
@@ -82,10 +85,11 @@ class TileSteps {
         {.data = output_of(block, slot), .dtype = plan_.out, .saturates = plan_.saturates},
         mean,
         rstd,
+        variance,
         scale};
     if (plan_.row_length > 0 && transform_) {
-      const auto room = [](std::span<double> of) { return of.empty() ? nullptr : of.data(); };
-      transform_(rows_of_block.x, rows_of_block.y, {room(mean), room(rstd), room(scale)});
+      transform_(rows_of_block.x, rows_of_block.y,
+                 {room(mean), room(rstd), room(variance), room(scale)});
     }
     if (out_ != nullptr) out_->put_block(block, slot.tile, slot.out, slot.y);
     for (const RowObserver* observer : observers_) {

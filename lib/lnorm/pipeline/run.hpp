@@ -37,8 +37,14 @@ struct RowBlock {
   RowsOut y;
   std::span<const double> mean;  // one a row if the plan wants them, else none
   std::span<const double> rstd;
+  std::span<const double> variance;
   std::span<const double> scale{};  // the plan's scales_of_row each
 };
+
+// Where they go; null if nobody wants them.
+inline double* room(std::span<double> numbers) noexcept {
+  return numbers.empty() ? nullptr : numbers.data();
+}
 
 // What the transform made of the block's rows.
 inline RowsIn output_rows(const RowBlock& block) noexcept {

@@ -104,10 +104,12 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
                          std::to_string(judged.non_finite));
     }
     if (judged.scaled_rows > 0 && judged.beyond == 0) {
-      found.emplace_back("scale off by more than rounding explains",
-                         concat(judged.scaled_rows, " of ", rows, ", most of all row ",
-                                judged.scale.row + (c.slice ? c.slice->first : 0), ": ",
-                                rounded_text(judged.scale.actual, 9), " times the exact one"));
+      found.emplace_back(
+          "scale off by more than rounding explains",
+          concat(judged.scaled_rows, " of ", rows, ", most of all row ",
+                 row_name(judged.scale.row + (c.slice ? c.slice->first : 0),
+                          row_shape(c.actual.shape, c.axes)),
+                 ": ", rounded_text(judged.scale.actual, 9), " times the exact one"));
     }
   }
   const WorstRatio& tree = judged.tree;
@@ -195,7 +197,7 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
                 is_loop ? ", as a loop's" : "",
                 ratio == 0 ? ""
                            : concat(", worst element ", rounded_text(ratio, 3),
-                                    ratio > 1 ? " times" : " of", " the bound"));
+                                    ratio > 1 ? " times" : " of", " what rounding explains"));
     if (c.judged.unjudged_rows > 0) text.raw(style.folded("not judged: " + unjudged_text(c), 2));
     if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
     for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
@@ -213,7 +215,7 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
     return tensor.check.comparison && !tensor.check.comparison->equal();
   });
   if (failing > 0) summary += concat(", criteria fail in ", failing);
-  if (first != nullptr) summary += concat("; the first to look at is ", printable(first->name));
+  if (first != nullptr && checks.size() > 1) summary += concat("; first: ", printable(first->name));
   text.folded(summary);
 }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/junit.hpp"
@@ -228,15 +229,17 @@ void write_csv(const Comparison& comparison, ByteSink& bytes) {
   bytes.write(csv_names(line) + csv_line(line));
 }
 
-void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes) {
-  const auto record = [](const RowErrors& row) -> Record {
+void write_rows_csv(const Comparison& comparison, ByteSink& bytes) {
+  const Shape rows = row_shape(comparison.actual.shape, comparison.row_max_axes);
+  const auto record = [&](const RowErrors& row) -> Record {
     return {{"row", row.row},
             {"elements", row.elements},
             {"mismatched", row.mismatched},
-            {"max_abs", row.max_abs == kNoneFinite ? Value() : row.max_abs}};
+            {"max_abs", row.max_abs == kNoneFinite ? Value() : row.max_abs},
+            {"index", index_of(row.row, rows), "", rows.size() > 1 ? "index" : kNoColumn}};
   };
   bytes.write(csv_names(record({})));
-  for (const RowErrors& row : rows) bytes.write(csv_line(record(row)));
+  for (const RowErrors& row : comparison.failed_rows) bytes.write(csv_line(record(row)));
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {

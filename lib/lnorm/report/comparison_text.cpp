@@ -33,10 +33,14 @@ class ComparisonText {
                  c_.left_out == 0 ? "" : concat(", ", c_.left_out, " left out by the mask"));
     if (!c_.equal()) text_.folded("fails: ", failures_text(c_.criteria, c_.failures()));
     if (c_.mismatched > 0) write_where();
-    if (c_.fit) text_.folded(fit_text(*c_.fit), ", to 4 ulp of the greatest of each row");
+    if (c_.fit) {
+      text_.folded(fit_text(*c_.fit),
+                   " explains every element, up to 4 ulp of the greatest |actual| of its row");
+    }
     text_.folded("greatest absolute difference: ", difference(c_.absolute));
     text_.folded("greatest relative difference: ", difference(c_.relative));
-    text_.folded("greatest distance in ulp", ulp_name(), ": ", greatest_text(c_.ulps));
+    text_.folded("greatest distance in ulp", ulp_name(),
+                 " (units in the last place): ", greatest_text(c_.ulps));
     text_.folded("greatest distance in ulp of the row's greatest |expected|: ",
                  greatest_text(c_.row_ulps));
     write_errors();
@@ -56,6 +60,11 @@ class ComparisonText {
  private:
   std::string place(const ElementPair& pair) const { return to_string(c_.index(pair)); }
 
+  std::string row(const Shape& index) const {
+    const Shape rows = row_shape(c_.actual.shape, c_.rows->axes);
+    return row_name(position_of(index, rows), rows);
+  }
+
   // Numbers of two dtypes are written as float64, so that it shows where they differ.
   std::string text_of(Number value, DType dtype) const {
     const bool mixed = c_.actual.dtype != c_.expected.dtype && is_floating(dtype);
@@ -73,6 +82,7 @@ class ComparisonText {
 
   template <class T>
   std::string greatest_text(const std::optional<Greatest<T>>& greatest) const {
+    if (c_.fails_by_nan_alone()) return "nan";
     if (!greatest) return "none";
     const std::string text = text_of(greatest->value);
     return text == "0" ? text : concat(text, " at ", place(greatest->at));
@@ -80,7 +90,7 @@ class ComparisonText {
 
   std::string difference(const std::optional<Greatest<double>>& greatest) const {
     const std::string text = greatest_text(greatest);
-    if (!greatest || greatest->value == 0) return text;
+    if (text == "nan" || !greatest || greatest->value == 0) return text;
     return concat(text, ": ", actual(greatest->at), ", expected ", expected(greatest->at));
   }
 
@@ -108,7 +118,8 @@ class ComparisonText {
                  : same_dtype ? "equal bits: "
                               : "equal numbers: ",
                  right, " / ", errors.pairs(), " (", percentage_text(right, errors.pairs()), ")");
-    const auto number = [](const std::optional<double>& figure, int digits = 3) {
+    const auto number = [this](const std::optional<double>& figure, int digits = 3) {
+      if (c_.fails_by_nan_alone()) return std::string("nan");
       return figure ? rounded_text(*figure, digits) : "none";
     };
     text_.folded("mean error: ", number(errors.mean()),
@@ -116,20 +127,19 @@ class ComparisonText {
                  ", root mean square: ", number(errors.root_mean_square()));
     text_.folded("mean error toward zero: ", number(errors.mean_toward_zero()),
                  ", away from zero: ", number(errors.mean_away_from_zero()));
-    text_.folded("cosine: ", number(errors.cosine(), 12), ", SQNR: ", number(errors.sqnr(), 4),
-                 " dB");
+    text_.folded("cosine: ", number(errors.cosine(), 12),
+                 ", signal-to-noise ratio (SQNR): ", number(errors.sqnr(), 4), " dB");
   }
 
   void write_rows(const MismatchedRows& rows) {
     text_.folded("rows over ", axes_text(rows.axes), ": ", rows.mismatched, " / ", rows.rows,
-                 " differ",
-                 rows.mismatched == 0 ? "" : concat(", the first is ", to_string(rows.first)));
+                 " differ", rows.mismatched == 0 ? "" : concat(", the first is ", row(rows.first)));
   }
 
   TableLine line_of(const WorstElement& element) const {
     const ElementPair& pair = element.pair;
     TableLine line{place(pair), {}};
-    if (c_.rows) line = {to_string(c_.row_index(pair)), {place(pair)}};
+    if (c_.rows) line = {row(c_.row_index(pair)), {place(pair)}};
     line.cells.insert(line.cells.end(), {actual(pair), expected(pair)});
     if (const auto& distances = element.distances) {
       line.cells.insert(
@@ -162,7 +172,8 @@ class ComparisonText {
   void write_row_max(const std::vector<WorstElement>& elements) {
     const Axes& axes = c_.row_max_axes;
     text_.folded("row max: the greatest |expected|",
-                 axes.empty() ? "" : " along " + axes_text(axes), "; row-ulp: abs in its ulp");
+                 axes.empty() ? "" : " along " + axes_text(axes),
+                 "; row-ulp: abs in ulp of row max");
     // An ulp of a number near zero is next to nothing beside the others of its row.
     constexpr double kNear = 1e-3;
     const auto near = std::find_if(elements.begin(), elements.end(), [&](const WorstElement& e) {

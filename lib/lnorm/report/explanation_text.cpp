@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
@@ -69,7 +70,7 @@ class ExplanationText {
     const std::int64_t count = element_count(rows);
     const std::string length = counted(row_.length, "element");
     if (count == 1) return concat("one row of ", length);
-    const auto index = [&](std::int64_t number) { return index_text(number, rows); };
+    const auto index = [&](std::int64_t number) { return row_name(number, rows); };
     return concat("row ", index(e_.number), " of rows ", index(0), " to ", index(count - 1),
                   " along ", axes_text(kept_axes(e_.x.shape, e_.axes)), ": ", length,
                   e_.note.empty() ? "" : concat(" (", e_.note, ")"));
@@ -249,7 +250,7 @@ class ExplanationText {
     const double difference = x.max - x.min;
     say(concat(sum, "The order of x is kept",
                softmax.min == softmax.max ? ", but rounding makes all shares equal"
-               : softmax.min == 0         ? ", but for what rounds to 0"
+               : softmax.min == 0         ? ", except what rounds to 0"
                                           : "",
                ", and differences are squeezed: the greatest is ",
                std::isinf(difference) ? "beyond float64"

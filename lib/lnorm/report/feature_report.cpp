@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
@@ -141,9 +143,33 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
 }
 
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
-  bytes.write(csv_names(record_of(Feature(), 0, {})));
-  for (const std::int64_t number : reported(stats, options, 0))
-    bytes.write(csv_line(record_of(stats.feature(number), number, stats.index(number))));
+  const auto line_of = [&](const Feature& feature, std::int64_t number) {
+    Record record = record_of(feature, number, {});
+    if (options.tensor) record.insert(record.begin(), {"", *options.tensor, "", "tensor"});
+    return record;
+  };
+  if (options.has_names) bytes.write(csv_names(line_of(Feature(), 0)));
+  for (const std::int64_t number : reported(stats, options, 0)) {
+    bytes.write(csv_line(line_of(stats.feature(number), number)));
+  }
+}
+
+void write_text(const SharedFeatures& features, const Style& style, ByteSink& bytes) {
+  constexpr std::size_t kMost = 10;
+  const auto found = features.found();
+  if (found.empty()) return;
+  TextWriter text(style, bytes);
+  text.line();
+  const Top& top = features.top();
+  text.folded("features that stand out in several of ", counted(features.tensors(), "tensor"), " (",
+              top_text(top, "feature", static_cast<std::int64_t>(top.most)), " of each):");
+  for (const SharedFeatures::Feature& one : std::span(found).first(std::min(kMost, found.size()))) {
+    text.folded("feature ",
+                one.index.size() == 1 ? std::to_string(one.index[0]) : to_string(one.index), ": ",
+                counted(std::ssize(one.tensors), "tensor"), ": ",
+                short_list(one.tensors.size(), [&](std::size_t i) { return one.tensors[i]; }));
+  }
+  if (found.size() > kMost) text.folded(found.size() - kMost, " more stand out in two or more");
 }
 
 }  // namespace lnorm

@@ -82,7 +82,7 @@ void write_text(const MutantReport& report, const Style& style, ByteSink& bytes)
   const std::string inputs =
       several ? counted(std::ssize(report.inputs()), "input") : printable(report.inputs().front());
   const std::string verdict = verdict_sentence(report);
-  text.folded(inputs, ": ", report.survivors().empty() ? style.good(verdict) : style.bad(verdict));
+  text.filled(inputs, ": ", report.survivors().empty() ? style.good(verdict) : style.bad(verdict));
   if (report.criteria()) text.folded(criteria_text(*report.criteria()));
   std::vector<TableLine> passing;
   std::vector<TableLine> caught;
@@ -97,7 +97,7 @@ void write_text(const MutantReport& report, const Style& style, ByteSink& bytes)
   passing.insert(passing.end(), caught.begin(), caught.end());
   write_table(passing, several, text);
   if (!equivalent.empty()) {
-    text.folded("equivalent by formula and options: ", joined(equivalent, ", "));
+    text.filled("equivalent by formula and options: ", joined(equivalent, ", "));
   }
 }
 

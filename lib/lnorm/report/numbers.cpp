@@ -55,10 +55,9 @@ std::string rows_text(const RowSlice& slice) {
   const Shape rows = row_shape(slice.shape, slice.axes);
   const std::int64_t all = element_count(rows);
   if (slice.count == 0) return concat("none of ", counted(all, "row"));
-  const std::string first = index_text(slice.first, rows);
+  const std::string first = row_name(slice.first, rows);
   if (slice.count == 1) return concat("row ", first, " of ", all);
-  return concat("rows ", first, " to ", index_text(slice.first + slice.count - 1, rows), " of ",
-                all);
+  return concat("rows ", first, " to ", row_name(slice.first + slice.count - 1, rows), " of ", all);
 }
 
 void append_value(double value, std::string& text) {

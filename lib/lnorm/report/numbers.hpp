@@ -25,7 +25,7 @@ std::string tensor_text(const TensorInfo& x);
 // The index of a number in C order: along one axis it is that number, along several it is written as a shape is.
 std::string index_text(std::int64_t number, const Shape& shape);
 
-// Which rows of how many: "rows 5 to 7 of 4096", "row (0, 2) of 6", "none of 4 rows".
+// Which rows of how many: "rows 5 to 7 of 4096", "row 2 (0, 2) of 6", "none of 4 rows".
 std::string rows_text(const RowSlice& slice);
 
 // The shortest decimal that reads back as the same value of its dtype, of narrower floats as of float32: 23.5, 23,

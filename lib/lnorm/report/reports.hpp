@@ -34,7 +34,8 @@ void write_text(const Stats& stats, const StatsTextOptions& options, const Style
 
 void write_json(const Stats& stats, ByteSink& bytes);
 
-// One line a row, after a line of names: row,non_finite,output_non_finite,input_mean,... in full precision; nan, inf.
+// One line a row, after a line of names: row,non_finite,output_non_finite,input_mean,... in full precision; nan, inf. Where rows
+// have several axes index comes last.
 void write_csv(const Stats& stats, ByteSink& bytes);
 
 // ---- Statistics of many tensors, a line each.
@@ -56,6 +57,8 @@ void write_csv(std::span<const NamedStats> tensors, const std::optional<Top>& to
 struct FeatureReport {
   StatsTextOptions text;
   std::optional<Top> top;
+  std::optional<std::string> tensor = {};  // of several: CSV has this name in a column
+  bool has_names = true;                   // CSV begins with the line of names
 };
 void write_text(const FeatureStats& stats, const FeatureReport& options, const Style& style,
                 ByteSink& bytes);
@@ -66,8 +69,11 @@ std::vector<std::pair<std::string, std::string>> feature_words(const FeatureStat
                                                                const FeatureSummary& summary,
                                                                int digits);
 
-// feature,mean,variance,absmax,zeros,non_finite
+// feature,mean,variance,absmax,zeros,non_finite; of several tensors their name first.
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes);
+
+// The end of the text of several tensors; nothing if no feature stands out in two.
+void write_text(const SharedFeatures& features, const Style& style, ByteSink& bytes);
 
 // ---- Comparisons of two tensors, and of two sets.
 
@@ -75,9 +81,9 @@ void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink
 // worst elements and the first mismatches. histogram: draws the distances in ulp.
 void write_text(const Comparison& comparison, bool histogram, const Style& style, ByteSink& bytes);
 
-// Writes the verdict on a set, a line a tensor, the names that one set alone has, a summary.
-// details: the command that shows more of the first pair that differs; empty if there is none.
-void write_text(const SetComparison& set, const std::string& details, bool histogram,
+// Writes the verdict on a set, a line a tensor, the names that one set alone has, a summary. Of many tensors that agree
+// it shows the first and the last, unless all are asked for. advice: its last line; empty if there is none.
+void write_text(const SetComparison& set, const std::string& advice, bool all, bool histogram,
                 const Style& style, ByteSink& bytes);
 
 void write_json(const Comparison& comparison, ByteSink& bytes);
@@ -91,8 +97,8 @@ void write_junit(const SetComparison& set, ByteSink& bytes);
 void write_csv(const Comparison& comparison, ByteSink& bytes);
 void write_csv(const SetComparison& set, ByteSink& bytes);
 
-// row,elements,mismatched,max_abs: of rows that fail.
-void write_rows_csv(const std::vector<RowErrors>& rows, ByteSink& bytes);
+// row,elements,mismatched,max_abs: of rows that fail; and index where rows have several axes.
+void write_rows_csv(const Comparison& comparison, ByteSink& bytes);
 
 // ---- What a kernel made of a tensor: right, or wrong and how.
 

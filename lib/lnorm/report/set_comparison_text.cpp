@@ -13,11 +13,15 @@ namespace lnorm {
 
 namespace {
 
+// Each has a line; of more those that differ.
+constexpr std::size_t kFewPairs = 20;
+
 // Names that one set alone has; more of them are counted.
 constexpr std::size_t kMaxNames = 20;
 
 std::string greatest_ulps_text(const Comparison& c) {
   constexpr std::uint64_t kMany = 1'000'000;
+  if (c.fails_by_nan_alone()) return "nan";
   if (!c.ulps) return "-";
   const Ulps ulps = c.ulps->value;
   if (ulps.is_real) return rounded_text(ulps.value(), 2);
@@ -38,10 +42,19 @@ std::string number_or_dash(const std::optional<double>& number, int digits) {
   return number ? rounded_text(*number, digits) : "-";
 }
 
+std::string greatest_text(const Comparison& c, WorstBy by) {
+  return c.fails_by_nan_alone() ? "nan" : number_or_dash(c.greatest(by), 2);
+}
+
 class SetReport {
  public:
-  SetReport(const SetComparison& set, TextWriter& text)
-      : set_(set), text_(text), style_(text.style()), first_(set.first()), worst_(set.worst()) {}
+  SetReport(const SetComparison& set, bool all, TextWriter& text)
+      : set_(set),
+        all_(all || set.pairs.size() <= kFewPairs),
+        text_(text),
+        style_(text.style()),
+        first_(set.first()),
+        worst_(set.worst()) {}
 
   void write() {
     write_head();
@@ -95,9 +108,9 @@ class SetReport {
     line.cells.push_back(to_string(file_shape(c.actual)));
     if (c.same_shape) {
       line.cells.insert(line.cells.end(),
-                        {std::to_string(c.mismatched), number_or_dash(c.greatest(WorstBy::abs), 2),
-                         number_or_dash(c.greatest(WorstBy::rel), 2), greatest_ulps_text(c),
-                         number_or_dash(c.errors.sqnr(), 3)});
+                        {std::to_string(c.mismatched), greatest_text(c, WorstBy::abs),
+                         greatest_text(c, WorstBy::rel), greatest_ulps_text(c),
+                         c.fails_by_nan_alone() ? "nan" : number_or_dash(c.errors.sqnr(), 3)});
       line.remark = failed_names(c);
     } else {
       line.remark = concat("expected ", to_string(file_shape(c.expected)));
@@ -117,13 +130,25 @@ class SetReport {
       columns.push_back({"", name, Align::right});
     }
     std::vector<TableLine> lines;
-    for (std::size_t i = 0; i < set_.pairs.size(); ++i) lines.push_back(line_of(i));
+    const auto agrees = [](const PairComparison& pair) { return pair.agrees(); };
+    const auto& pairs = set_.pairs;
+    const auto first = std::find_if(pairs.begin(), pairs.end(), agrees) - pairs.begin();
+    const auto last = std::find_if(pairs.rbegin(), pairs.rend(), agrees).base() - pairs.begin() - 1;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const auto number = static_cast<std::ptrdiff_t>(i);
+      const bool is_shown =
+          all_ || !agrees(pairs[i]) || number == first || number == last || worst_ == i;
+      if (is_shown) lines.push_back(line_of(i));
+    }
     Table table({"", "name", Align::left}, columns, each_of(lines));
     constexpr std::size_t kMinRoom = 24;  // shorter names say too little
     const std::size_t others = table.width() - table.label_width();
     const auto all = static_cast<std::size_t>(std::max(style_.width, 0));
     table.shorten_labels(std::max(kMinRoom, all - std::min(all, others)));
     table.write(text_, Style::kAnyWidth);
+    if (lines.size() < pairs.size()) {
+      text_.folded("left out: ", pairs.size() - lines.size(), " others that agree");
+    }
   }
 
   void write_names(const std::string& file, const std::vector<std::string>& names) {
@@ -180,6 +205,7 @@ class SetReport {
   }
 
   const SetComparison& set_;
+  bool all_;  // a line for each
   TextWriter& text_;
   const Style& style_;
   std::optional<std::size_t> first_;
@@ -189,11 +215,11 @@ class SetReport {
 
 }  // namespace
 
-void write_text(const SetComparison& set, const std::string& details, bool histogram,
+void write_text(const SetComparison& set, const std::string& advice, bool all, bool histogram,
                 const Style& style, ByteSink& bytes) {
   TextWriter text(style, bytes);
-  SetReport(set, text).write();
-  if (!details.empty()) text.line("details: ", details);
+  SetReport(set, all, text).write();
+  if (!advice.empty()) text.line(advice);
   for (const PairComparison& pair : set.pairs) {
     if (!histogram || !pair.comparison || !pair.comparison->same_shape) continue;
     text.line();

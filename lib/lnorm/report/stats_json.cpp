@@ -1,3 +1,4 @@
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
@@ -75,6 +76,8 @@ void write_csv(const Stats& stats, ByteSink& bytes) {
   for (const StatsColumn& column : stats.columns) {
     line += concat(',', column.tensor, '_', column.name);
   }
+  const Shape rows = row_shape(stats.x.shape, stats.axes);
+  if (rows.size() > 1) line += ",index";
   bytes.write(line + '\n');
   each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
     line = std::to_string(number);
@@ -86,6 +89,7 @@ void write_csv(const Stats& stats, ByteSink& bytes) {
       line += ',';
       append_value(column.of(row), line);
     }
+    if (rows.size() > 1) line += concat(",\"", to_string(index_of(number, rows)), '"');
     line += '\n';
     bytes.write(line);
   });

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/histogram.hpp"
 #include "lnorm/report/numbers.hpp"
@@ -244,7 +245,7 @@ class StatsText {
     if (rows < 2) return text;
     const std::string along = " along " + axes_text(kept_axes(stats_.x.shape, stats_.axes));
     if (shown < rows) return concat(text, ": ", rows_text(*stats_.slice), along);
-    return concat(text, ", numbered ", index_text(0, rows_), " to ", index_text(rows - 1, rows_),
+    return concat(text, ", numbered ", row_name(0, rows_), " to ", row_name(rows - 1, rows_),
                   along);
   }
 
@@ -253,7 +254,7 @@ class StatsText {
     const std::optional<Shape> index = stats_.first_index(found);
     text_.bad("NaN or infinity in ", where, found.rows, " of ", counted(stats_.summary.rows, "row"),
               " (", counted(found.elements, "element"), "), first in row ",
-              index_text(stats_.row_number(found.first_row), rows_),
+              row_name(stats_.row_number(found.first_row), rows_),
               index ? ", at " + to_string(*index) : "", remark);
   }
 
@@ -264,7 +265,7 @@ class StatsText {
   }
 
   TableLine line_of(std::int64_t number, const StatsRow& row) const {
-    TableLine line{index_text(stats_.row_number(number), rows_), {}};
+    TableLine line{row_name(stats_.row_number(number), rows_), {}};
     line.is_bad = row.input.non_finite + row.output.non_finite > 0;
     if (stats_.summary.input.rows > 0) line.cells.push_back(std::to_string(row.input.non_finite));
     for (const StatsColumn& column : stats_.columns) line.cells.push_back(cell(column.of(row)));

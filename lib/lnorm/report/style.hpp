@@ -58,6 +58,13 @@ class TextWriter {
     bytes_.write(style_.folded(concat(parts...)));
   }
 
+  // A long list, which has the usual width where lines may be of any.
+  template <class... Parts>
+  void filled(const Parts&... parts) {
+    bytes_.write(
+        Style{.utf8 = style_.utf8, .width = style_.filled_width()}.folded(concat(parts...)));
+  }
+
   // Colors text as what is bad; the color ends before the last line does.
   template <class... Parts>
   void bad(const Parts&... parts) {

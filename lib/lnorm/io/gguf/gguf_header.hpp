@@ -26,7 +26,7 @@ std::string ggml_type_name(std::uint32_t type);
 // The dtype that has the elements of a type, null if they are quantized.
 const DTypeRow* find_ggml_dtype(std::uint32_t type);
 
-// Reads what stands before the elements, in the order of the file. Counts and sizes are held against the bytes that are left
+// Reads what stands before the elements, in the order of the file. Counts and sizes are compared with the bytes that are left
 // before anything is allocated. Throws Error. Requires bytes with random access, none of which has been read.
 std::vector<GgufTensor> read_gguf_header(const ByteSource& bytes);
 

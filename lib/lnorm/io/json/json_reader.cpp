@@ -52,8 +52,13 @@ class JsonReader {
     ondemand::object object = parse_object(content, value);
     std::vector<JsonMember> members = members_of(object, value.data());
     check_at_end();
+    const auto is_field = [](const JsonMember& member) {
+      return member.name == "shape" || member.name == "data" || member.name == "dtype";
+    };
     const bool is_alone = members.size() == 1 && members[0].name == "data";
-    if (!is_alone && !members.empty() && all_are_fields(members)) return std::nullopt;
+    const bool are_fields = !members.empty() && std::ranges::all_of(members, is_field);
+    const bool is_tensor = contains(members, "shape") && contains(members, "data");
+    if (is_tensor || (are_fields && !is_alone)) return std::nullopt;
     return members;
   }
 
@@ -206,30 +211,31 @@ class JsonReader {
     return find(members, key) != members.end();
   }
 
-  static bool all_are_fields(const Members& members) {
-    return std::all_of(members.begin(), members.end(), [](const JsonMember& member) {
-      return member.name == "shape" || member.name == "data" || member.name == "dtype";
-    });
-  }
-
-  // {"shape", "data", "dtype"}
+  // {"shape", "data", "dtype"}; or, as servers of models have it, {"name", "shape", "datatype", "data"} [KServe's Open
+  // Inference Protocol].
   void read_described(std::string_view content, ondemand::object& object, const Members& names,
                       const char* at) {
-    if (!all_are_fields(names)) {
-      text_.fail(at, concat("found an object of ", short_list(names), ", expected a tensor"));
-    }
     if (!contains(names, "shape") || !contains(names, "data")) {
-      text_.fail(
-          at, concat("found an object of ", short_list(names), R"(, expected "shape" and "data")"));
+      const bool has_one = contains(names, "shape") || contains(names, "data");
+      text_.fail(at, concat("found an object of ", short_list(names), ", expected ",
+                            has_one ? R"("shape" and "data")" : "a tensor"));
     }
-    if (contains(names, "dtype")) {
-      ondemand::value value = field(object, names, "dtype", at);
+    const std::string_view key = contains(names, "datatype") ? "datatype" : "dtype";
+    for (const JsonMember& member : names) {
+      const bool is_known = member.name == "shape" || member.name == "data" || member.name == key ||
+                            (member.name == "name" && key == "datatype");
+      if (is_known) continue;
+      text_.fail(member.value.data(), concat("key '", short_name(member.name),
+                                             R"(' is not known beside "shape" and "data")"));
+    }
+    if (contains(names, key)) {
+      ondemand::value value = field(object, names, key, at);
       const char* const value_at = value.raw_json_token().data();
       std::string_view text;
       if (value.get_string().get(text) != simdjson::SUCCESS) {
-        text_.fail(value_at, R"("dtype" is not a string, such as "float32")");
+        text_.fail(value_at, concat('"', key, R"(" is not a string, such as "float32")"));
       }
-      const auto parsed = parse_dtype(text);
+      const auto parsed = parse_dtype(lower_case(text));
       if (!parsed) {
         text_.fail(value_at, concat("dtype '", printable(text), "' is not supported, expected ",
                                     dtype_list(&DTypeRow::name)));
@@ -291,6 +297,7 @@ class JsonReader {
 
   void read_value(ondemand::value& value, std::size_t depth) {
     const char* const at = value.raw_json_token().data();
+    if (*at == ']') text_.fail(at, "found a comma before ]");
     const bool must_be_list = rank_known_ && depth < extents_.size();
     if (must_be_list && *at != '[') {
       fail_kind(*at, at, depth, concat("a list of ", extents_[depth]));

@@ -92,14 +92,17 @@ void JsonText::fail_string() const {
 void JsonText::fail_after_value(const char* at) const {
   const std::string_view rest = trimmed_json(from(at));
   const char* const next = rest.empty() ? at : rest.data();
-  const std::string what = concat("found ", found(next), " after the value, expected nothing");
+  const std::string what =
+      concat("found ", found(next), " after the first value, expected the end");
   // at may be behind the blanks already.
   const std::string_view before(begin(), static_cast<std::size_t>(next - begin()));
   const std::size_t value_end = before.find_last_not_of(kJsonBlanks) + 1;  // npos + 1 is 0
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
   if (starts_number(trimmed_json(text_)) && starts_number(other)) {
-    throw LooseNumbers(message(next, what), "a list in JSON has brackets: [1, 2, 3]");
+    throw LooseNumbers(
+        message(next, what),
+        R"sh(lines of numbers become JSON by python3 -c "import sys; print([[float(v) for v in line.replace(',', ' ').split()] for line in sys.stdin])" < x.txt > x.json)sh");
   }
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
   fail(next, what);

@@ -16,7 +16,8 @@ namespace {
 // What ml_dtypes writes for the dtypes that it adds: bytes without a meaning to NumPy. Or their names.
 bool is_meaningless(const DTypeRow& row, std::string_view descr, std::string_view code) {
   if (row.npy.empty() || is_npy_dtype(row.dtype)) return false;
-  return (code == row.npy && !descr.starts_with('>')) || descr == row.name;
+  const bool is_code = code == row.npy || std::ranges::count(row.synonyms, code) > 0;
+  return (is_code && !descr.starts_with('>')) || descr == row.name;
 }
 
 std::string supported() { return dtype_list(is_npy_dtype); }
@@ -145,7 +146,12 @@ class DictParser {
                           " of no known meaning, perhaps ", first.name),
                    {Remedy::Setting::dtype, std::string(first.name)});
       }
-    } else if (entry = find_dtype(&DTypeRow::npy, code); entry == nullptr || code[0] == 'V') {
+    } else if (entry = std::ranges::find_if(kDTypes,
+                                            [&](const DTypeRow& row) {
+                                              return is_npy_dtype(row.dtype) &&
+                                                     (row.npy == code || row.name == descr);
+                                            });
+               entry == kDTypes.end()) {
       const std::string_view what = unsupported_type(code);
       fail_dtype(
           start, std::string(what.substr(0, what.find(" ("))),

@@ -9,12 +9,14 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/json/json_text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/safetensors/header_text.hpp"
@@ -304,25 +306,6 @@ std::optional<SafetensorsHeader> parse_good_header(ByteSource& bytes,
   return std::nullopt;
 }
 
-// Bytes that have been read, for another look.
-class ReadBytes final : public ByteSource {
- public:
-  ReadBytes(const std::string& name, std::span<const std::byte> bytes)
-      : ByteSource(name), bytes_(bytes) {}
-
- protected:
-  std::size_t read_some(std::span<std::byte> to) override {
-    const std::size_t count = std::min(to.size(), bytes_.size());
-    std::copy_n(bytes_.begin(), count, to.begin());
-    bytes_ = bytes_.subspan(count);
-    return count;
-  }
-  std::optional<std::int64_t> unread() const override { return std::ssize(bytes_); }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
 SafetensorsHeader parse_any_header(ByteSource& bytes, std::size_t size) {
   constexpr auto kEnd = HeaderText::traits_type::eof();
   const auto text = std::make_unique<HeaderText>(bytes, size);
@@ -358,7 +341,7 @@ SafetensorsHeader parse_safetensors_header(ByteSource& bytes, std::size_t size) 
   if (found == size && size > 0) {
     if (auto header = parse_good_header(bytes, text, size)) return *std::move(header);
   }
-  ReadBytes again(bytes.name(), std::span(text).first(found));
+  TextBytes again(bytes.name(), std::string(as_text(std::span(text).first(found))));
   return parse_any_header(again, size);
 }
 

@@ -174,7 +174,7 @@ class TensorReader {
 
   StorageView read(PickleId id) {
     const PickleValue* call = &pickle_[id];
-    // Those of a Parameter begin with the tensor that it is. None is one of a Parameter.
+    // The first argument of a Parameter is its tensor, which is no Parameter itself.
     if (function(*call) == "torch._utils._rebuild_parameter" ||
         function(*call) == "torch._utils._rebuild_parameter_with_state") {
       const std::vector<PickleId>& arguments = pickle_[call->items[1]].items;

@@ -138,7 +138,7 @@ class PiecewiseSum {
   Pieces pieces_;
 };
 
-// The bytes of a stored member. Who looks for more behind the last one has them all held against their CRC-32, in whatever
+// The bytes of a stored member. Who looks for more behind the last one has the CRC-32 of all of them checked, in whatever
 // order they were read: throws Error.
 class StoredMember final : public Slice {
  public:

@@ -74,7 +74,7 @@ Table summary_table(const Stats& stats) {
 }
 
 std::string row_label(const Stats& stats, std::int64_t row) {
-  return index_text(stats.row_number(row), row_shape(stats.x.shape, stats.axes));
+  return row_name(stats.row_number(row), row_shape(stats.x.shape, stats.axes));
 }
 
 Table outlier_table(const TensorReportData& report_data, const std::vector<OutlierRow>& rows) {
