@@ -751,7 +751,8 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
   like.arithmetic = options.arithmetic;
   like.row_length = plan.row_length;
   Check result = observer.check(like, false);
-  describe_places(result, plan.rows);
+  const Shape shape = row_shape(like.x.shape, like.axes);
+  describe_places(result, plan.rows, shape);
   if (inputs.scale == nullptr) return result;
   like.actual = whole_of(inputs.scale->info());
   like.part = "scale";
@@ -763,7 +764,8 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
     scale.judged = judge.of_tensor(largest.most());
     scale.verdict = verdict_of(scale.judged);
   }
-  describe_places(scale, inputs.is_of_tensor ? 1 : plan.rows);
+  describe_places(scale, inputs.is_of_tensor ? 1 : plan.rows,
+                  inputs.is_of_tensor ? Shape{1} : shape);
   result.statistics.push_back(std::move(scale));
   return result;
 }
