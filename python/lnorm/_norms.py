@@ -160,7 +160,7 @@ def quantize(
     >>> q
     array([[ 21,  42,  64, 127]], dtype=int8)
     >>> scale
-    array([[0.01336252]], dtype=float32)
+    array([[0.01336264]], dtype=float32)
     """
     job = _apply(x, weight, bias, {"quantize": quantize, "dtype": dtype, **options})
     results = job.result("y", out), job.result("scale")

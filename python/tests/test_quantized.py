@@ -39,7 +39,7 @@ def int8(t):
 
 def cause_of(report):
     tensors = report.json.get("tensors", [report.json])
-    return next((tensor["explained_by"]["ids"][0] for tensor in tensors if tensor["explained_by"]), None)
+    return next((tensor["explained_by"] for tensor in tensors if tensor["explained_by"]), None)
 
 
 def test_quantize_gives_q_and_scale():
@@ -55,7 +55,7 @@ def test_quantize_gives_q_and_scale():
     assert scale.shape == (1,) and scale[0] == f32(1 / 127)
     with pytest.raises(ValueError, match="no whole number of groups"):
         lnorm.quantize(x, quantize="group:100")
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match="found dtype float16"):
         lnorm.quantize(x, dtype="float16")
 
 
