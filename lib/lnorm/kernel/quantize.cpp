@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/dtype_table.hpp"
@@ -198,22 +199,20 @@ class RowQuantizer::Row {
   std::optional<RowNormalizer> normalizer_;
 };
 
-RowQuantizer::RowQuantizer(const Backend& backend, const GivenStatistics* given,
-                           const Affine& affine, const Formula& formula,
-                           const Quantization& quantization, const AffineTerm* scales,
-                           const AffineLayout& scales_layout)
+RowQuantizer::RowQuantizer(const Backend& backend, const GivenStatistics* given, Affine affine,
+                           const Formula& formula, const Quantization& quantization,
+                           const AffineTerm* scales, const AffineLayout& scales_layout)
     : backend_(backend),
       given_(given),
-      last_(affine),
+      last_(std::move(affine)),
       formula_(formula),
       quantization_(quantization),
       scales_(scales),
       scales_layout_(scales_layout) {
   if (quantization.rounds_y) {
-    rounded_ = affine;
-    last_ = Affine();
-  } else if (!affine.steps().empty()) {
-    rounded_ = affine;
+    rounded_ = std::exchange(last_, Affine());
+  } else if (!last_.steps().empty()) {
+    rounded_ = last_;
     last_ = rounded_->take_last_step();
   }
 }

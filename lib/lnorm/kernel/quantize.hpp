@@ -63,7 +63,7 @@ struct LargestQuotient {
 class RowQuantizer {
  public:
   // What it refers to must outlive it.
-  RowQuantizer(const Backend& backend, const GivenStatistics* given, const Affine& affine,
+  RowQuantizer(const Backend& backend, const GivenStatistics* given, Affine affine,
                const Formula& formula, const Quantization& quantization,
                const AffineTerm* scales = nullptr, const AffineLayout& scales_layout = {});
 
