@@ -182,6 +182,7 @@ void check_apply(const Arguments& arguments) {
   check_extension("--save-rstd", arguments.save_rstd);
   check_extension("--save-variance", arguments.save_variance);
   check_extension("--save-sum", arguments.save_sum);
+  check_extension("--save-scale", arguments.save_scale);
 }
 
 void check_backward(const Arguments& arguments) {

@@ -62,11 +62,13 @@ double OptionValue::real_not_negative() const {
 
 double OptionValue::positive_quotient() const {
   const std::size_t slash = std::min(text.find('/'), text.size());
-  const OptionValue above{option, "", text.substr(0, slash)};
-  const OptionValue below{option, "", slash < text.size() ? text.substr(slash + 1) : "1"};
-  const double value = above.real() / below.real();
-  if (value > 0 && std::isfinite(value)) return value;
-  throw Error(concat(option, ": '", printable(text), "' is not a positive number"));
+  double above = 0;
+  double below = 1;
+  const bool is_read = parse_real(text.substr(0, slash), above) &&
+                       (slash == text.size() || parse_real(text.substr(slash + 1), below));
+  const double value = above / below;
+  if (is_read && value > 0 && std::isfinite(value)) return value;
+  fail(text, "a positive number, or a quotient such as 1/448");
 }
 
 double OptionValue::cosine() const {

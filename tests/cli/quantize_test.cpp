@@ -106,4 +106,13 @@ TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {
   CHECK(files.output("--rms --quantize tensor --dtype int8 --save-scale s.json --to json"_w,
                      pipe_of(x)) == "[[0,0,0,0],[0,0,0,0],[0,0,0,0]]\n");
   CHECK(read_file(files / "s.json") == "[NaN]\n");
+  // So is what a given scale divides, and of int8 it is 0.
+  CHECK(files.output("--rms --quantize static --given-scale 0.5 --dtype int8 --to json"_w,
+                     pipe_of(x)) == "[[0,0,0,0],[0,0,0,0],[1,-1,3,-3]]\n");
+  CHECK(
+      files.output("--rms --quantize static --given-scale 0.5 --dtype float8_e4m3fnuz --to json"_w,
+                   pipe_of("[[1, NaN]]")) == "[[NaN,NaN]]\n");
+  files.write("none.npy", npy_of<float>({4, 0}, {}));
+  files.output("none.npy --quantize row --dtype int8 -o q.npy --save-scale s.npy"_w);
+  CHECK(files.run("check none.npy q.npy --quantize row --actual-scale s.npy"_w).status == 2);
 }

@@ -107,10 +107,7 @@ class RowQuantizer::Row {
   }
 
   LargestQuotient largest(std::int64_t first, std::int64_t count) const {
-    const RowsIn floats{reinterpret_cast<const std::byte*>(y_.data() + first), DType::float32,
-                        std::endian::native, 1, count};
-    const KernelTable* const table = of_.backend_.table;
-    const Range range = table != nullptr ? table->range(floats) : range_one_by_one(floats);
+    const Range range = range_of(first, count);
     const double most = std::max(std::fabs(range.min), std::fabs(range.max));
     const bool is_in_range = range.non_finite == 0 && most >= kLeastFloat;
     LargestQuotient result;
@@ -127,7 +124,8 @@ class RowQuantizer::Row {
 
   void write(std::int64_t first, std::int64_t count, double scale, const RowsOut& q) {
     if (std::isnan(scale)) return fill(q, count, kNan);
-    if (of_.backend_.table == nullptr || !(scale >= kLeastFloat && scale <= kMostFloat)) {
+    if (of_.backend_.table == nullptr || !(scale >= kLeastFloat && scale <= kMostFloat) ||
+        range_of(first, count).non_finite > 0) {
       for (std::int64_t i = 0; i < count; ++i) {
         const double result = quantized(first + i, scale, q.dtype);
         store(&result, 1, q, i);
@@ -169,14 +167,21 @@ class RowQuantizer::Row {
     DType dtype_;
   };
 
+  // Of y as floats.
+  Range range_of(std::int64_t first, std::int64_t count) const {
+    const RowsIn floats{reinterpret_cast<const std::byte*>(y_.data() + first), DType::float32,
+                        std::endian::native, 1, count};
+    const KernelTable* const table = of_.backend_.table;
+    return table != nullptr ? table->range(floats) : range_one_by_one(floats);
+  }
+
   Number x(std::int64_t i) const { return element_of(row_, i); }
 
   double quantized(std::int64_t i, double scale, DType dtype) const {
     const Number x = this->x(i);
+    if (!normalizer_->has_number(i, x)) return kNan;
     if (!std::isinf(scale)) return normalizer_->resolve(i, x, {scale, dtype});
-    return normalizer_->has_number(i, x)
-               ? std::copysign(0.0, normalizer_->resolve(i, x, {1, DType::float32}))
-               : kNan;
+    return std::copysign(0.0, normalizer_->resolve(i, x, {1, DType::float32}));
   }
 
   LargestQuotient quotient(std::int64_t i) const {

@@ -727,14 +727,15 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
                         inputs.quantization, scales, plan.affine);
   };
   AffineTerm of_tensor;
-  if (inputs.given_scale == nullptr) {
+  if (inputs.given_scale == nullptr && plan.row_length > 0) {
     judge.set_given(scale_of_tensor(inputs.x, plan, quantizer(nullptr), inputs.quantization,
                                     {.threads = run_options.threads, .ranks = run_options.ranks}));
     of_tensor = AffineTerm({judge.given()}, {});
-  } else {
+  } else if (inputs.given_scale != nullptr) {
     judge.set_given(inputs.given_scale->number(0).high);
   }
   const auto pass = [&](RowObserver& observer, const Transform& transform) {
+    if (plan.row_length == 0) return;  // there is nothing to judge
     RowObserver* const observers[] = {&observer};
     LentSource x(inputs.x);
     run(x, plan, transform, observers, nullptr, run_options);
