@@ -166,6 +166,13 @@ double ExactRow::element(Number x, const ExactTerms& terms, DType dtype, double 
       [&](const Dyadic& m) { return i.side(scaled_deviation, b - m * divisor); });
 }
 
+bool ExactRow::is_zero(Number x, const ExactTerms& terms) const {
+  const Integers& i = *integers_;
+  const Dyadic weight(terms.weight);
+  const Dyadic deviation = (i.n * Dyadic(x) - i.sum) * (i.rstd ? *i.rstd * weight : weight);
+  return i.side(deviation, Dyadic(terms.bias)) == 0;
+}
+
 SummedRow::SummedRow(const ReadRow& read_row, std::int64_t n) : n_(n) {
   const auto sums = std::make_shared<ExactSums>();
   read_row([&](const RowsIn& part) { *sums += exact_sums(part); });

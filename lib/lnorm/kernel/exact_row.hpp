@@ -69,6 +69,9 @@ class ExactRow {
   double element(Number x, const ExactTerms& terms, DType dtype, double least = -kInfinity,
                  double most = kInfinity) const;
 
+  // Whether y of an element is 0, however small it may be.
+  bool is_zero(Number x, const ExactTerms& terms) const;
+
   // The sign of x - mean: -1, 0 or 1.
   int deviation_sign(Number x) const;
 

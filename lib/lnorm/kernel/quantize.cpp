@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -187,11 +186,9 @@ class RowQuantizer::Row {
   LargestQuotient quotient(std::int64_t i) const {
     const Number x = this->x(i);
     if (!normalizer_->has_number(i, x)) return {kNan, false};
-    const auto by = [&](double divisor) {
-      return std::fabs(normalizer_->resolve(i, x, {divisor, DType::float32}));
-    };
-    LargestQuotient result{by(of_.quantization_.qmax)};
-    result.is_zero = result.quotient == 0 && by(std::numeric_limits<double>::denorm_min()) == 0;
+    const double quotient = normalizer_->resolve(i, x, {of_.quantization_.qmax, DType::float32});
+    LargestQuotient result{std::fabs(quotient)};
+    result.is_zero = result.quotient == 0 && normalizer_->is_zero(i, x);
     return result;
   }
 

@@ -305,6 +305,16 @@ bool RowNormalizer::has_number(std::int64_t index, Number x) const {
   return state_ == State::regular && numbers == 0;
 }
 
+bool RowNormalizer::is_zero(std::int64_t index, Number x) const {
+  const Element e = element(index, x, {1, DType::float64});
+  if (doubles_) {
+    // What is within an error of 0 is 0 without one.
+    const Bracket known = in_doubles(e);
+    if (known.is_decided()) return known.least == 0;
+  }
+  return exact().is_zero(x, {e.weight, e.bias});
+}
+
 double RowNormalizer::resolve(std::int64_t index, Number x, const Quotient& quotient) const {
   if (state_ != State::regular) return kNan;
   const Element element = this->element(index, x, quotient);

@@ -83,8 +83,9 @@ class RowNormalizer final : public Resolver,
   };
   double resolve(std::int64_t index, Number x, const Quotient& quotient) const;
 
-  // Whether y of an element is a number, however large.
+  // Whether y of an element is a number, however large; and whether that is 0, however small.
   bool has_number(std::int64_t index, Number x) const;
+  bool is_zero(std::int64_t index, Number x) const;
 
  private:
   friend RowLadder;
