@@ -69,7 +69,8 @@ KernelContext context_of(const GradientModel& model, Quantity of, bool has_weigh
 // Whose formulas a row of the table changes.
 enum class Pass { forward, backward, both };
 
-struct WrongKernel {
+// In the order in which a row of the table is read.
+struct WrongKernel {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // P in the id and in the words stands for the padded length, which is the parameter.
   std::string_view id;
   std::string_view words;    // follows "the kernel: "

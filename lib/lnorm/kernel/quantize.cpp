@@ -203,14 +203,14 @@ class RowQuantizer::Row {
 
 RowQuantizer::RowQuantizer(const Backend& backend, const GivenStatistics* given, Affine affine,
                            const Formula& formula, const Quantization& quantization,
-                           const AffineTerm* scales, const AffineLayout& scales_layout)
+                           const AffineTerm* scales, AffineLayout scales_layout)
     : backend_(backend),
       given_(given),
       last_(std::move(affine)),
       formula_(formula),
       quantization_(quantization),
       scales_(scales),
-      scales_layout_(scales_layout) {
+      scales_layout_(std::move(scales_layout)) {
   if (quantization.rounds_y) {
     rounded_ = std::exchange(last_, Affine());
   } else if (!last_.steps().empty()) {

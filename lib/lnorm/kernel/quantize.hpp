@@ -65,7 +65,7 @@ class RowQuantizer {
   // What it refers to must outlive it.
   RowQuantizer(const Backend& backend, const GivenStatistics* given, Affine affine,
                const Formula& formula, const Quantization& quantization,
-               const AffineTerm* scales = nullptr, const AffineLayout& scales_layout = {});
+               const AffineTerm* scales = nullptr, AffineLayout scales_layout = {});
 
   // stats.scale has quantization.scales() numbers a row. Throws std::bad_alloc alone.
   void quantize(const RowsIn& x, const RowsOut& q, const MeanAndRstd& stats) const;

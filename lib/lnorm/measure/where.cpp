@@ -60,6 +60,7 @@ std::string name_of(std::int64_t number, const NumberSet& set) {
 std::string words_of_list(const std::vector<std::int64_t>& numbers, const NumberSet& set,
                           std::string_view noun) {
   std::vector<std::string> names;
+  names.reserve(numbers.size());
   for (const std::int64_t number : numbers) names.push_back(name_of(number, set));
   return concat(noun, numbers.size() > 1 ? "s " : " ", listed(names, " and "));
 }
