@@ -84,12 +84,12 @@ class ComparisonText {
   std::string greatest_text(const std::optional<Greatest<T>>& greatest) const {
     if (c_.fails_by_nan_alone()) return "nan";
     if (!greatest) return "none";
-    const std::string text = text_of(greatest->value);
+    std::string text = text_of(greatest->value);
     return text == "0" ? text : concat(text, " at ", place(greatest->at));
   }
 
   std::string difference(const std::optional<Greatest<double>>& greatest) const {
-    const std::string text = greatest_text(greatest);
+    std::string text = greatest_text(greatest);
     if (text == "nan" || !greatest || greatest->value == 0) return text;
     return concat(text, ": ", actual(greatest->at), ", expected ", expected(greatest->at));
   }
