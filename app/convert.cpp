@@ -26,7 +26,7 @@ NormalizedShape row_to_convert(const Shape& shape) {
 }  // namespace
 
 int convert(const Arguments& arguments) {
-  const auto transform = [](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
+  const auto transform = [](const RowsIn& x, const RowsOut& y, const RowNumbersOut&) {
     lnorm::convert(x, y);
   };
   const auto plan = [&](const TensorInfo& x) {

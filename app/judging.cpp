@@ -68,9 +68,10 @@ ChooseKernel kernel_choice(const Arguments& arguments) {
   const bool is_check = arguments.command == kCheck;
   std::vector<std::string> found(kFoundIds.begin(),
                                  kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
-  for (const QuantizedKernel& kernel : quantized_kernels()) {
-    if (is_check) found.emplace_back(kernel.id.substr(0, kernel.id.find('{')));
-    if (found.back().ends_with('-')) found.back() += '*';
+  for (const QuantizedKernel& kernel :
+       is_check ? quantized_kernels() : std::span<const QuantizedKernel>()) {
+    const std::size_t number = kernel.id.find("{}");
+    found.push_back(concat(kernel.id.substr(0, number), number == kernel.id.npos ? "" : "*"));
   }
   check_ids("--kernels", arguments.kernels, found);
   check_ids("--skip-kernels", arguments.skipped_kernels, found);

@@ -117,7 +117,7 @@ LNORM_API int lnorm_job_bind(lnorm_job* job, const char* role, const lnorm_tenso
 LNORM_API int lnorm_job_bind_member(lnorm_job* job, const char* role, const char* name,
                                     const lnorm_tensor* tensor);
 
-/* Says dtype and shape of a result before the run: "y", "mean", "rstd", "variance" and "sum" of apply; "y" of softmax and
+/* Says dtype and shape of a result before the run: "y", "mean", "rstd", "variance", "sum" and "scale" of apply; "y" of softmax and
  * convert; "dx", "dweight" and "dbias" of grad. All inputs and options must be there. data is null, strides is null, shape lives until the
  * job's next call. Returns 1 if there is no such result with these options (the mean of RMS norm).
  * After the run of inputs: "ordinary.x", "ordinary.weight" and so on, as lnorm_job_json calls them; data is the

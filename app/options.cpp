@@ -116,6 +116,12 @@ void set_roundings(Arguments& a, const Value& v) {
   }
 }
 
+// Of commands that quantize nothing.
+void set_roundings_without_y(Arguments& a, const Value& v) {
+  v.words_of({"sum", "xhat", "product"}, "sum, xhat and product");
+  set_roundings(a, v);
+}
+
 void set_quantization(Arguments& a, const Value& v) {
   QuantizationArguments& to = a.quantization;
   constexpr std::string_view kGroup = "group:";
@@ -370,10 +376,16 @@ constexpr Option kOptions[] = {
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
            set_tensor<TensorRole::residual>),
-    Option("--round", kNormalizing & ~(kGrad | kInputs), kNormalization, "STEP[,STEP]",
+    Option("--round", kApply | kCheck, kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
-           "weight), the product (before the bias), y before --quantize",
+           "weight), the product (before the bias), y (before --quantize)",
            set_roundings,
+           {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
+    Option("--round", kNormalizing & ~(kApply | kCheck | kGrad | kInputs), kNormalization,
+           "STEP[,STEP]",
+           "Where else to round to the output dtype: the sum with --residual, xhat (before the "
+           "weight), the product (before the bias)",
+           set_roundings_without_y,
            {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
     Option("--round", kInputs, kNormalization, "STEP[,STEP]",
            "Where else a kernel is to round to the dtype: xhat (before the weight), the product "
@@ -383,12 +395,12 @@ constexpr Option kOptions[] = {
              set_roundings(a, v);
            }),
     Option("--round", kGrad, kNormalization, "sum",
-           "sum: round the sum with --residual to the output dtype", set_roundings),
+           "sum: round the sum with --residual to the output dtype", set_roundings_without_y),
     // Quantization
     Option(
         "--quantize", kApply | kCheck, kQuantization, "row|tensor|group:K|static",
-        "Results are divided by a scale and rounded to int8 or a float8: whose largest |y| makes "
-        "the scale; static: --given-scale",
+        "Divide by a scale and round to int8 or a float8; the value says whose largest |y| makes "
+        "the scale, and static that it is given",
         set_quantization, {.called = {{{"quant quantization per-token dynamic-quant"}}}}),
     Option("--qmax", kApply | kCheck, kQuantization, "Q",
            "What the largest |y| becomes (default 127, 448, 57344, 240)",

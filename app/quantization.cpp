@@ -17,7 +17,7 @@ void check_quantization(const Arguments& arguments) {
   const bool writes = arguments.command == kApply;
   const std::optional<DType> dtype = arguments.output.dtype;
   if (writes && (!dtype || !is_quantized_dtype(*dtype))) {
-    throw Error(concat("--quantize is to ", dtype_list(is_quantized_dtype), ", found ",
+    throw Error(concat("--quantize rounds to ", dtype_list(is_quantized_dtype), ", found ",
                        dtype ? concat("--dtype ", name(*dtype)) : "no --dtype"),
                 dtype ? "" : "--dtype int8");
   }

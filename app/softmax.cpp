@@ -8,7 +8,7 @@ namespace lnorm::app {
 
 int softmax(const Arguments& arguments) {
   const double scale = arguments.output.scale.value_or(1);
-  const auto transform = [=](const RowsIn& x, const RowsOut& y, const MeanAndRstd&) {
+  const auto transform = [=](const RowsIn& x, const RowsOut& y, const RowNumbersOut&) {
     lnorm::softmax(x, y, scale);
   };
   const auto plan = [&](const TensorInfo& x) {

@@ -173,7 +173,7 @@ auto layer_norm(const xt::xexpression<E>& x, const LayerNormOptions& options,
     result.y.resize(plan.result_shape);
     result.mean.resize(plan.row_shape(true));
     result.rstd.resize(plan.row_shape(true));
-    const MeanAndRstd statistics{result.mean.data(), result.rstd.data()};
+    const RowNumbersOut statistics{result.mean.data(), result.rstd.data()};
     if (plan.row_length == 0) {
       result.mean.fill(kNan);
       result.rstd.fill(kNan);

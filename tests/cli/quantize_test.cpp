@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "support/commands.hpp"
 
 // Quantized outputs and their scales: of real kernels, and of what the program itself computes by other options.
@@ -5,6 +9,7 @@
 namespace {
 
 using namespace support;
+using nlohmann::json;
 
 std::string of(const Workplace& files, const std::string& command) {
   const Outcome found = files.shell("lnorm check " + command);
@@ -115,4 +120,39 @@ TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {
   files.write("none.npy", npy_of<float>({4, 0}, {}));
   files.output("none.npy --quantize row --dtype int8 -o q.npy --save-scale s.npy"_w);
   CHECK(files.run("check none.npy q.npy --quantize row --actual-scale s.npy"_w).status == 2);
+}
+
+TEST_CASE("given statistics, groups and a residual go before a quantization") {
+  const Workplace files;
+  files.shell("lnorm inputs --shape 4,6,8 --axes 1,2 -o cases && cp cases/ordinary.x.npy x.npy");
+  for (const std::string norm :
+       {"--axes 0,2 --mean '[1,2,3,4,5,6]' --variance '[1,2,1,2,1,2]'", "--groups 3",
+        "--axes 1,2 --residual x.npy",
+        "--rms --weight cases/ordinary.weight.npy --zero-centered-weight --axes 1,2"}) {
+    for (const std::string quantize : {"row", "group:2", "tensor"}) {
+      CAPTURE(norm, quantize);
+      const std::string options = ' ' + norm + " --quantize " + quantize;
+      const Outcome made =
+          files.shell("lnorm x.npy" + options +
+                      " --dtype int8 -o q.safetensors --save-scale s.safetensors && lnorm "
+                      "x.npy " +
+                      norm + " --dtype float64 -o y.safetensors");
+      CHECK((made.out.empty() && made.err.empty()));
+      const std::string said =
+          of(files, "x.npy q.safetensors" + options + " --actual-scale s.safetensors");
+      CAPTURE(said);
+      CHECK(said.front() == '0');
+      CHECK(!contains(said, "differ"));
+      // The largest of the whole is 127 times the largest scale, whatever the groups are.
+      const json s =
+          json::parse(files.shell("lnorm convert s.safetensors --to json").out).flatten();
+      const json y =
+          json::parse(files.shell("lnorm convert y.safetensors --to json").out).flatten();
+      double scale = 0;
+      double amax = 0;
+      for (const json& one : s) scale = std::max(scale, one.get<double>());
+      for (const json& one : y) amax = std::max(amax, std::fabs(one.get<double>()));
+      CHECK(std::fabs(scale * 127 / amax - 1) < 1e-7);
+    }
+  }
 }

@@ -188,6 +188,8 @@ class Case:
             ["stats", x[0], *read, "--json", *rng.choice([[], ["--softmax"]]), *formula],
             ["compare", x[0], z[0], *read, "--json", "--rtol", "1e-5", *rng.choice([[], ["--max-ulp", "2"]])],
             ["stats", x[0], *x[1:], "--features", "--json", *formula[:2]],
+            ["apply", x[0], *read, *formula, "--quantize", rng.choice(["row", "tensor", "group:1"]), "--dtype",
+             rng.choice(["int8", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"]), "--save-scale", "s.npy", "-o", "q.safetensors"],
         ]
 
     def add(self, rng, name, values, dtype, shape, turn):

@@ -162,7 +162,8 @@ lnorm::AffineTerm term(const Data& data, bool plus_one) {
 
 std::vector<std::byte> normalized(const lnorm::Backend& backend, const lnorm::RowsIn& rows,
                                   DType out, const lnorm::Affine& affine,
-                                  const lnorm::Formula& formula, const lnorm::MeanAndRstd& stats) {
+                                  const lnorm::Formula& formula,
+                                  const lnorm::RowNumbersOut& stats) {
   std::vector<std::byte> y(static_cast<std::size_t>(rows.rows * rows.row_length) *
                            lnorm::item_size(out));
   backend.layer_norm(rows, {y.data(), out}, affine, formula, stats);
@@ -206,7 +207,7 @@ void check_kernels(const Data& x, const lnorm::RowsOut& out, const lnorm::Affine
       double mean = -1;
       double rstd = -1;
       backend.layer_norm(rows_in(x), to, affine, formula,
-                         with_stats ? lnorm::MeanAndRstd{&mean, &rstd} : lnorm::MeanAndRstd{});
+                         with_stats ? lnorm::RowNumbersOut{&mean, &rstd} : lnorm::RowNumbersOut{});
       check_same(read_all(bytes, out.dtype), y);
       if (!with_stats) continue;
       CHECK(same_number(mean, exact.is_finite() ? exact.mean() : kNan));

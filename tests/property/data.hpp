@@ -98,7 +98,7 @@ lnorm::AffineTerm term(const Data& data, bool plus_one = false);
 std::vector<std::byte> normalized(const lnorm::Backend& backend, const lnorm::RowsIn& rows,
                                   lnorm::DType out, const lnorm::Affine& affine = {},
                                   const lnorm::Formula& formula = {},
-                                  const lnorm::MeanAndRstd& stats = {});
+                                  const lnorm::RowNumbersOut& stats = {});
 
 // Returns what a kernel makes of rows by softmax.
 std::vector<std::byte> softmax(const lnorm::RowsIn& rows, lnorm::DType out,

@@ -216,7 +216,7 @@ TEST_CASE("operands at the ends of the range are normalized as by the reference"
     check_backends([&](const Backend& backend) {
       std::vector<double> mean(static_cast<std::size_t>(rows.count));
       std::vector<double> rstd(mean.size());
-      lnorm::MeanAndRstd statistics;
+      lnorm::RowNumbersOut statistics;
       if (wants_statistics) statistics = {mean.data(), rstd.data()};
       std::vector<double> result =
           read_all(normalized(backend, rows.in(), rows.out, affine, formula, statistics), rows.out);

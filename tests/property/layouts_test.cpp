@@ -148,7 +148,7 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
     const lnorm::Plan whole =
         lnorm::make_plan(info, options, {}, {.whole = true, .in_tiles = way.in_tiles});
     lnorm::run(source, whole,
-               [](const lnorm::RowsIn& in, const lnorm::RowsOut& out, const lnorm::MeanAndRstd&) {
+               [](const lnorm::RowsIn& in, const lnorm::RowsOut& out, const lnorm::RowNumbersOut&) {
                  lnorm::softmax(in, out);
                },
                {}, &sink, {way.threads, {}});

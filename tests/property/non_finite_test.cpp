@@ -52,8 +52,8 @@ TEST_CASE("a NaN or an infinity in a row makes all of that row NaN and no other"
             std::array<double, kRows> rstd{};
             const std::vector<double> results =
                 read_all(normalized(backend, rows_in(x, kRows), out, affine, {.rms = rms},
-                                    stats ? lnorm::MeanAndRstd{mean.data(), rstd.data()}
-                                          : lnorm::MeanAndRstd{}),
+                                    stats ? lnorm::RowNumbersOut{mean.data(), rstd.data()}
+                                          : lnorm::RowNumbersOut{}),
                          out);
             for (std::size_t i = 0; i < results.size(); ++i) {
               const bool in_bad_row = i / length == kBadRow;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxItemSize = 16;
 
 void each_row(const RowSetting& setting, const RowsIn& x, const RowsOut& y,
-              const MeanAndRstd& stats) {
+              const RowNumbersOut& stats) {
   // While a row is written, the next one is read, if a second-level cache has room for both.
   constexpr std::int64_t kTwoRows = std::int64_t{256} << 10;
   const std::int64_t bytes = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
@@ -57,7 +57,7 @@ void single_elements(const RowSetting& setting, const RowsIn& x, const RowsOut& 
 }  // namespace
 
 void Backend::layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine,
-                         const Formula& formula, const MeanAndRstd& stats) const {
+                         const Formula& formula, const RowNumbersOut& stats) const {
   RowsOut out = y;
   // Steps find there what they go on with.
   out.non_temporal = goes_past_caches(x, y) && affine.steps().empty();

@@ -13,8 +13,8 @@
 
 namespace lnorm {
 
-// Room for one float64 a row each, or null where it is not wanted. Scales: one or more a row (kernel/quantize.hpp).
-struct MeanAndRstd {
+// Where numbers of rows go, as float64; null: they are not wanted. There is one a row; of scales one for each group (quantize.hpp).
+struct RowNumbersOut {
   double* mean = nullptr;
   double* rstd = nullptr;
   double* variance = nullptr;
@@ -70,7 +70,7 @@ struct Backend {
   //
   // [Ba, Kiros, Hinton 2016, arXiv:1607.06450; RMS: Zhang, Sennrich 2019, arXiv:1910.07467]
   void layer_norm(const RowsIn& x, const RowsOut& y, const Affine& affine, const Formula& formula,
-                  const MeanAndRstd& stats) const;
+                  const RowNumbersOut& stats) const;
 };
 
 // The same by these statistics. offset: where in their rows x and y begin, if they are parts. What is not finite, and a division by

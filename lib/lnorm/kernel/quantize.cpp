@@ -73,7 +73,7 @@ class RowQuantizer::Row {
         y_(static_cast<std::size_t>(row_length) + kPadding) {}
 
   // room: of the row's statistics.
-  void read(const RowsIn& row, const MeanAndRstd& room) {
+  void read(const RowsIn& row, const RowNumbersOut& room) {
     const bool is_rounded = of_.rounded_.has_value();
     const Affine& first = is_rounded ? *of_.rounded_ : of_.last_;
     const RowSetting setting = RowSetting{of_.backend_,
@@ -219,7 +219,7 @@ RowQuantizer::RowQuantizer(const Backend& backend, const GivenStatistics* given,
   }
 }
 
-void RowQuantizer::quantize(const RowsIn& x, const RowsOut& q, const MeanAndRstd& stats) const {
+void RowQuantizer::quantize(const RowsIn& x, const RowsOut& q, const RowNumbersOut& stats) const {
   Row row(*this, x.row_length, stats.mean || stats.rstd || stats.variance);
   const auto at = [](double* numbers, std::int64_t r) { return numbers ? numbers + r : nullptr; };
   const std::int64_t groups = quantization_.scales(x.row_length);

@@ -68,7 +68,7 @@ class RowQuantizer {
                const AffineTerm* scales = nullptr, AffineLayout scales_layout = {});
 
   // stats.scale has quantization.scales() numbers a row. Throws std::bad_alloc alone.
-  void quantize(const RowsIn& x, const RowsOut& q, const MeanAndRstd& stats) const;
+  void quantize(const RowsIn& x, const RowsOut& q, const RowNumbersOut& stats) const;
 
   // Of all rows and groups.
   LargestQuotient largest(const RowsIn& x) const;

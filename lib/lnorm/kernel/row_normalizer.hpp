@@ -65,7 +65,7 @@ class RowNormalizer final : public Resolver,
   double rstd() const;
 
   // Puts those that there is room for where those of row r belong.
-  void save(const MeanAndRstd& room, std::size_t r) const {
+  void save(const RowNumbersOut& room, std::size_t r) const {
     if (room.mean != nullptr) room.mean[r] = mean();
     if (room.rstd != nullptr) room.rstd[r] = rstd();
     if (room.variance != nullptr) room.variance[r] = variance();

@@ -93,13 +93,10 @@ class Checker {
   }
 
   std::optional<GivenNumbers> given_of(std::int64_t row) const {
-    if (inputs_.given == nullptr) return {};
-    const SavedStatistics given = inputs_.given->of(row);
-    const double rstd = given.rstd.high;
-    return GivenNumbers{given.mean.high, given.variance ? given.variance->high : 1 / (rstd * rstd)};
+    return given_numbers(inputs_.given, row);
   }
 
-  void normalize(const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) const {
+  void normalize(const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) const {
     normalization(backend_, inputs_.given, inputs_.affine, plan_.formula)(x, y, saved);
   }
 
@@ -451,7 +448,7 @@ void Checker::judge_rows(Check& result) {
   add(Quantity::rstd, inputs_.rstd);
   Plan plan = plan_;
   plan.wants_mean_and_rstd = !statistics.empty();
-  pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const MeanAndRstd& saved) {
+  pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) {
     normalize(x, y, saved);
   });
   result.judged = std::move(judge.found());

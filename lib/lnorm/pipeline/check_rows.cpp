@@ -88,6 +88,13 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
   return numbers;
 }
 
+std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row) {
+  if (given == nullptr) return {};
+  const SavedStatistics saved = given->of(row);
+  const double rstd = saved.rstd.high;
+  return GivenNumbers{saved.mean.high, saved.variance ? saved.variance->high : 1 / (rstd * rstd)};
+}
+
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
                            bool is_sum, bool has_rstd, DType output) {
   const Arithmetic arithmetic = arithmetic_of(options.arithmetic);

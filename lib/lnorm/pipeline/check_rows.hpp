@@ -48,6 +48,9 @@ std::vector<double> all_numbers(const Backend& backend, TensorSource& source, in
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
                                const AffineLayout& layout = {}, std::int64_t row = 0);
 
+// Statistics of a row that a kernel was given; null: it computes them.
+std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row);
+
 // How the rows of a plan are judged. is_sum: x is a sum that is not rounded. has_rstd: it is given.
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
                            bool is_sum, bool has_rstd, DType output);

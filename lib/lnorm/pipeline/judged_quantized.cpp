@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <any>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/judge.hpp"
@@ -19,14 +17,6 @@
 namespace lnorm {
 
 namespace {
-
-std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row) {
-  if (given == nullptr) return {};
-  const SavedStatistics of_row = given->of(row);
-  const double rstd = of_row.rstd.high;
-  return GivenNumbers{of_row.mean.high,
-                      of_row.variance ? of_row.variance->high : 1 / (rstd * rstd)};
-}
 
 // What a scale, or a quotient, may be.
 struct ScaleInterval {
@@ -113,8 +103,6 @@ class QuantizedJudge {
                     ? 1
                     : inputs.quantization.scales(plan.row_length)),
         group_(plan.row_length / std::max<std::int64_t>(1, groups_)) {
-    setting_.output = OutputFormat(DType::float32);
-    setting_.kernel.depth = options.depth;
     if (inputs.scale == nullptr) return;
     numbers_ = all_numbers(setting.backend, *inputs.scale, run_options.threads);
   }
@@ -263,6 +251,9 @@ class QuantizedJudge {
         found);
     return found;
   }
+
+  // Whether each group has a scale of its own that the kernel has saved.
+  bool has_scales_of_rows() const { return has_scales() && !inputs_.is_of_tensor; }
 
   const QuantizedInputs& inputs() const { return inputs_; }
   const Plan& plan() const { return plan_; }
@@ -494,7 +485,128 @@ std::vector<QuantizedCause> causes_of(const QuantizedJudge& judge) {
   return causes;
 }
 
-// Holds the exact rows, as the loop brings them, against q and the scales.
+// What a kernel made of a row, and what is right.
+struct KernelRow {
+  std::int64_t number;
+  std::vector<double> x;
+  std::vector<double> q;
+  std::vector<double> exact_q;
+  std::vector<double> scales;  // the exact ones, if the kernel has saved none
+  std::vector<double> exact_scales;
+  bool is_finite;  // x, and every scale
+
+  std::size_t group() const { return x.size() / scales.size(); }
+  bool is_exact() const { return is_finite && q == exact_q && scales == exact_scales; }
+};
+
+// y of such a row, and what its scales may be: by the tree bound, or the measured one.
+class QuantizedBounds {
+ public:
+  QuantizedBounds(const QuantizedJudge& judge, const JudgeSetting& setting, const KernelRow& row)
+      : judge_(judge),
+        setting_(setting),
+        row_(row),
+        y_(row.x.size(), kNan),
+        error_(row.x.size()),
+        scales_(row.scales.size()),
+        is_any_(row.scales.size()) {
+    fill(false);
+    divisors_ = divisors();
+  }
+
+  // q in the units of y, and what it should stand for.
+  std::vector<double> of_kernel() const {
+    std::vector<double> numbers(row_.x.size(), kNan);
+    for (std::size_t i = 0; i < numbers.size() && row_.is_finite; ++i) {
+      numbers[i] = row_.q[i] * divisors_[i];
+    }
+    return numbers;
+  }
+  std::vector<double> expected(std::span<const double> of_kernel) const {
+    std::vector<double> numbers = y_;
+    for (std::size_t i = 0; i < numbers.size() && row_.is_finite; ++i) {
+      if (row_.q[i] == row_.exact_q[i] && std::isfinite(of_kernel[i])) numbers[i] = of_kernel[i];
+    }
+    return numbers;
+  }
+
+  RowBounds of_q(bool is_measured) {
+    fill(is_measured);
+    std::vector<double> bounds(y_.size());
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      bounds[i] = judge_.bound(y_[i], error_[i], row_.q[i], divisors_[i]);
+    }
+    return {y_, std::move(bounds), is_bounded_, is_bounded_};
+  }
+  RowBounds of_scales(bool is_measured) {
+    constexpr double kOwnRounding = 0x1p-40;  // of the middle
+    fill(is_measured);
+    RowBounds bounds{{}, {}, is_bounded_, is_bounded_};
+    for (std::size_t g = 0; g < scales_.size(); ++g) {
+      const auto [low, high] = scales_[g];
+      bounds.y.push_back((low + high) / 2);
+      bounds.bound.push_back(is_any_[g] ? kInfinity : (high - low) / 2 + high * kOwnRounding);
+    }
+    return bounds;
+  }
+
+  // For causes, by the tree bound.
+  template <class Use>
+  void with_row(Use use) {
+    std::vector<double> unrounded_y;
+    std::vector<double> unrounded_error;
+    fill(false);
+    if (judge_.inputs().quantization.rounds_y) {
+      judge_.fill(setting_, row_.number, row_.x, false, false, unrounded_y, unrounded_error);
+    }
+    use(RowOfKernel{setting_, row_.number, row_.x, y_, error_, row_.q, unrounded_y, unrounded_error,
+                    divisors_, judge_.given()});
+  }
+
+ private:
+  std::span<const double> part(std::span<const double> all, std::size_t g) const {
+    return all.subspan(g * row_.group(), row_.group());
+  }
+
+  void fill(bool is_measured) {
+    if (!row_.is_finite) return;
+    const Quantization& quantization = judge_.inputs().quantization;
+    is_bounded_ =
+        judge_.fill(setting_, row_.number, row_.x, is_measured, quantization.rounds_y, y_, error_);
+    for (std::size_t g = 0; g < scales_.size(); ++g) {
+      const ScaleInterval amax = judge_.amax(part(y_, g), part(error_, g));
+      scales_[g] = judge_.scales_of(amax, quantization);
+      is_any_[g] = amax.high == 0;
+    }
+  }
+
+  // Of each element.
+  std::vector<double> divisors() const {
+    std::vector<double> all(row_.x.size(), judge_.given());
+    const bool is_given = judge_.inputs().given_scale != nullptr;
+    for (std::size_t i = 0; i < all.size() && is_given; ++i) {
+      all[i] = judge_.given_scale(row_.number, static_cast<std::int64_t>(i));
+    }
+    for (std::size_t g = 0; g < scales_.size() && row_.is_finite && !is_given; ++g) {
+      const double by = judge_.divisor(row_.scales[g], row_.exact_scales[g], scales_[g],
+                                       part(y_, g), part(error_, g), part(row_.q, g));
+      std::fill_n(all.begin() + static_cast<std::ptrdiff_t>(g * row_.group()), row_.group(), by);
+    }
+    return all;
+  }
+
+  const QuantizedJudge& judge_;
+  const JudgeSetting& setting_;
+  const KernelRow& row_;
+  std::vector<double> y_;
+  std::vector<double> error_;
+  std::vector<ScaleInterval> scales_;
+  std::vector<char> is_any_;  // a group of zeros, whose scale does not matter
+  bool is_bounded_ = false;
+  std::vector<double> divisors_;
+};
+
+// Compares q and the scales with the exact rows, as the loop brings them.
 class QuantizedObserver final : public RowObserver {
  public:
   QuantizedObserver(const QuantizedJudge& judge, const CheckRows& actual)
@@ -507,9 +619,17 @@ class QuantizedObserver final : public RowObserver {
     RowJudge of_q(setting, block.x.row_length);
     RowJudge of_scale(setting, judge_.groups());
     const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
-    const RowsIn exact = output_rows(block);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      judge(block, r, row_of(actual, r), row_of(exact, r), setting, of_q, of_scale, found);
+      const KernelRow row = read(block, r, row_of(actual, r));
+      if (row.is_exact()) {
+        RowJudge::count_exact(std::ssize(row.q), found.q);
+        if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups(), found.scale);
+        continue;
+      }
+      if (setting.weight.empty() || !judge_.plan().affine.rows.empty()) {
+        judge_.set_numbers(row.number, setting);
+      }
+      judge(row, setting, of_q, of_scale, found);
     }
     return found;
   }
@@ -520,17 +640,14 @@ class QuantizedObserver final : public RowObserver {
   Check check(Check like, bool is_scale) const {
     like.judged = is_scale ? found_.scale : found_.q;
     like.verdict = verdict_of(like.judged);
-    const bool differs =
-        verdict_of(found_.q) == Verdict::differs || verdict_of(found_.scale) == Verdict::differs;
-    if (like.verdict != Verdict::differs || !differs) return like;
-    for (std::size_t k = 0; k < found_.explained.size(); ++k) {
-      if (found_.wrong == 0 || found_.explained[k] < found_.wrong) continue;
-      const FormulaFit& fit = causes_[k].fit;
-      std::vector<FormulaFit>& found = like.diagnosis.explanations;
-      if (found.empty()) {
-        found.push_back(fit);
+    std::vector<FormulaFit>& explanations = like.diagnosis.explanations;
+    const bool is_explained = like.verdict == Verdict::differs && found_.wrong > 0;
+    for (std::size_t k = 0; k < found_.explained.size() && is_explained; ++k) {
+      if (found_.explained[k] < found_.wrong) continue;
+      if (explanations.empty()) {
+        explanations.push_back(causes_[k].fit);
       } else {
-        found.front().same_as.push_back(fit.id);
+        explanations.front().same_as.push_back(causes_[k].fit.id);
       }
     }
     return like;
@@ -554,118 +671,50 @@ class QuantizedObserver final : public RowObserver {
     }
   };
 
-  void judge(const RowBlock& block, std::int64_t r, const RowsIn& actual, const RowsIn& exact,
-             JudgeSetting& setting, RowJudge& of_q, RowJudge& of_scale, Found& found) const {
-    const Backend& backend = setting.backend;
-    const std::int64_t number = block.first_row + r;
+  KernelRow read(const RowBlock& block, std::int64_t r, const RowsIn& actual) const {
+    const Backend& backend = judge_.setting().backend;
     const std::int64_t groups = judge_.groups();
-    const std::vector<double> x = decoded(backend, row_of(block.x, r));
-    const std::vector<double> q = decoded(backend, actual);
-    const std::vector<double> exact_q = decoded(backend, exact);
-    std::vector<double> exact_scales(static_cast<std::size_t>(groups), judge_.given());
-    for (std::size_t g = 0; g < exact_scales.size() && !block.scale.empty(); ++g) {
-      exact_scales[g] = block.scale[static_cast<std::size_t>(r * groups) + g];
+    KernelRow row{.number = block.first_row + r,
+                  .x = decoded(backend, row_of(block.x, r)),
+                  .q = decoded(backend, actual),
+                  .exact_q = decoded(backend, row_of(output_rows(block), r)),
+                  .scales = {},
+                  .exact_scales = {},
+                  .is_finite = true};
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const double exact = block.scale.empty()
+                               ? judge_.given()
+                               : block.scale[static_cast<std::size_t>(r * groups + g)];
+      row.exact_scales.push_back(exact);
+      row.scales.push_back(judge_.has_scales() ? judge_.scale(row.number, g) : exact);
+      row.is_finite = row.is_finite && !std::isnan(exact);
     }
-    std::vector<double> scales = exact_scales;
-    for (std::int64_t g = 0; judge_.has_scales() && g < groups; ++g) {
-      scales[static_cast<std::size_t>(g)] = judge_.scale(number, g);
-    }
-    const bool is_finite =
-        std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); }) &&
-        std::all_of(exact_scales.begin(), exact_scales.end(), [](double v) { return v == v; });
-    if (q == exact_q && scales == exact_scales && is_finite) {
-      RowJudge::count_exact(std::ssize(q), found.q);
-      if (judge_.has_scales() && !judge_.inputs().is_of_tensor) {
-        RowJudge::count_exact(groups, found.scale);
-      }
-      return;
-    }
-    if (setting.weight.empty() || !judge_.plan().affine.rows.empty()) {
-      judge_.set_numbers(number, setting);
-    }
-    const std::size_t count = x.size() / scales.size();
-    std::vector<double> y(x.size(), kNan);
-    std::vector<double> error(x.size());
-    std::vector<ScaleInterval> may_be(scales.size());
-    bool is_bounded = false;
-    const bool rounds_y = judge_.inputs().quantization.rounds_y;
-    const auto fill = [&](bool is_measured) {
-      is_bounded = is_finite && judge_.fill(setting, number, x, is_measured, rounds_y, y, error);
-      for (std::size_t g = 0; g < scales.size() && is_finite; ++g) {
-        may_be[g] = judge_.scales_of(judge_.amax(std::span(y).subspan(g * count, count),
-                                                 std::span(error).subspan(g * count, count)),
-                                     judge_.inputs().quantization);
-      }
-    };
-    fill(false);
-    std::vector<double> divisors(x.size(), judge_.given());
-    if (judge_.inputs().given_scale != nullptr) {
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        divisors[i] = judge_.given_scale(number, static_cast<std::int64_t>(i));
-      }
-    }
-    for (std::size_t g = 0;
-         g < scales.size() && is_finite && judge_.inputs().given_scale == nullptr; ++g) {
-      const auto part = [&](const std::vector<double>& all) {
-        return std::span(all).subspan(g * count, count);
-      };
-      const double by =
-          judge_.divisor(scales[g], exact_scales[g], may_be[g], part(y), part(error), part(q));
-      std::fill_n(divisors.begin() + static_cast<std::ptrdiff_t>(g * count), count, by);
-    }
-    // Both in the units of y.
-    std::vector<double> of_kernel(x.size(), kNan);
-    std::vector<double> expected(x.size(), kNan);
-    for (std::size_t i = 0; i < x.size() && is_finite; ++i) {
-      of_kernel[i] = q[i] * divisors[i];
-      expected[i] = q[i] == exact_q[i] && std::isfinite(of_kernel[i]) ? of_kernel[i] : y[i];
-    }
+    row.is_finite = row.is_finite && std::all_of(row.x.begin(), row.x.end(),
+                                                 [](double v) { return std::isfinite(v); });
+    return row;
+  }
+
+  void judge(const KernelRow& row, const JudgeSetting& setting, RowJudge& of_q, RowJudge& of_scale,
+             Found& found) const {
+    constexpr std::int64_t kTried = 16;  // of a block
+    QuantizedBounds bounds(judge_, setting, row);
+    const std::vector<double> of_kernel = bounds.of_kernel();
+    const std::vector<double> expected = bounds.expected(of_kernel);
     const std::int64_t wrong = found.q.beyond + found.scale.beyond;
     of_q.judge_and_settle_by(
-        {number, x, of_kernel, expected},
-        [&](bool is_measured) {
-          fill(is_measured);
-          std::vector<double> bounds(x.size());
-          for (std::size_t i = 0; i < x.size(); ++i) {
-            bounds[i] = judge_.bound(y[i], error[i], q[i], divisors[i]);
-          }
-          return RowBounds{y, std::move(bounds), is_bounded, is_bounded};
-        },
-        found.q);
-    if (judge_.has_scales() && !judge_.inputs().is_of_tensor) {
+        {row.number, row.x, of_kernel, expected},
+        [&](bool is_measured) { return bounds.of_q(is_measured); }, found.q);
+    if (judge_.has_scales_of_rows()) {
       of_scale.judge_and_settle_by(
-          {number, x, scales, exact_scales},
-          [&](bool is_measured) {
-            fill(is_measured);
-            RowBounds bounds{exact_scales, std::vector<double>(scales.size()), is_bounded,
-                             is_bounded};
-            for (std::size_t g = 0; g < scales.size(); ++g) {
-              const auto [low, high] = may_be[g];
-              const bool is_any = judge_
-                                      .amax(std::span(y).subspan(g * count, count),
-                                            std::span(error).subspan(g * count, count))
-                                      .high == 0;
-              bounds.y[g] = (low + high) / 2;
-              bounds.bound[g] = is_any ? kInfinity : (high - low) / 2 * (1 + 0x1p-40);
-              if (low == high) bounds.bound[g] = low * 0x1p-40;
-            }
-            return bounds;
-          },
-          found.scale);
+          {row.number, row.x, row.scales, row.exact_scales},
+          [&](bool is_measured) { return bounds.of_scales(is_measured); }, found.scale);
     }
-    constexpr std::int64_t kTried = 16;  // of a block
     if (found.q.beyond + found.scale.beyond == wrong || found.wrong == kTried) return;
-    fill(false);
-    std::vector<double> unrounded_y;
-    std::vector<double> unrounded_error;
-    if (rounds_y) judge_.fill(setting, number, x, false, false, unrounded_y, unrounded_error);
-    try_causes(
-        {setting, number, x, y, error, q, unrounded_y, unrounded_error, divisors, judge_.given()},
-        found);
+    ++found.wrong;
+    bounds.with_row([&](const RowOfKernel& of_causes) { try_causes(of_causes, found); });
   }
 
   void try_causes(const RowOfKernel& row, Found& found) const {
-    ++found.wrong;
     found.explained.resize(causes_.size());
     RuleRoom room{std::vector<double>(row.x.size()), std::vector<double>(row.x.size())};
     for (std::size_t k = 0; k < causes_.size(); ++k) {

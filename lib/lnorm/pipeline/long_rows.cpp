@@ -41,7 +41,7 @@ class RowGroup : LongRowGroup<RowNormalizer, Sums, RowBuffers> {
     }
   }
 
-  void normalize(const MeanAndRstd& wanted, RowSink& sink, SumWriter* sum) {
+  void normalize(const RowNumbersOut& wanted, RowSink& sink, SumWriter* sum) {
     sum_up([&](const Tile& tile, Slot& slot) { read(tile, slot); },
            [&](const Tile&, Slot& slot, std::int64_t r) { return row(r).sums(row_in(slot, r)); });
     for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r]->save(wanted, r);

@@ -254,7 +254,7 @@ class Trial {
     TensorSpool spool({x.name, DType::float64, x.shape});
     LentSource source(inputs_.x);
     lnorm::run(source, plan,
-               [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
+               [&](const RowsIn& rows, const RowsOut& y, const RowNumbersOut& statistics) {
                  setting_.backend.layer_norm(rows, y, {}, plan.formula, statistics);
                },
                {}, &spool, {.threads = run_options_.threads});
@@ -281,7 +281,7 @@ class Trial {
     LentSource source(inputs_.x);
     lnorm::run(
         source, plan_,
-        [&](const RowsIn& rows, const RowsOut& y, const MeanAndRstd& statistics) {
+        [&](const RowsIn& rows, const RowsOut& y, const RowNumbersOut& statistics) {
           backend.layer_norm(rows, y, inputs_.affine, plan_.formula, statistics);
         },
         observers, nullptr, run_options_);

@@ -151,14 +151,14 @@ void run_share(TensorSource& given, const Plan& plan, const Transform& transform
 Transform normalization(const Backend& backend, const GivenStatistics* given, const Affine& affine,
                         const Formula& formula) {
   return [&backend, given, &affine, &formula](const RowsIn& x, const RowsOut& y,
-                                              const MeanAndRstd& computed) {
+                                              const RowNumbersOut& computed) {
     if (given != nullptr) return normalize_by(backend, *given, x, y, affine, formula);
     backend.layer_norm(x, y, affine, formula, computed);
   };
 }
 
 Transform quantization(const RowQuantizer& quantizer) {
-  return [&quantizer](const RowsIn& x, const RowsOut& q, const MeanAndRstd& computed) {
+  return [&quantizer](const RowsIn& x, const RowsOut& q, const RowNumbersOut& computed) {
     quantizer.quantize(x, q, computed);
   };
 }

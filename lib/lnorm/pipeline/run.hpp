@@ -18,7 +18,7 @@ namespace lnorm {
 
 // What becomes of a block of rows: layer normalization, softmax. It fills mean and rstd if there is room.
 using Transform =
-    std::function<void(const RowsIn& x, const RowsOut& y, const MeanAndRstd& statistics)>;
+    std::function<void(const RowsIn& x, const RowsOut& y, const RowNumbersOut& statistics)>;
 
 // Layer normalization, quantized. What it refers to must outlive it.
 Transform quantization(const RowQuantizer& quantizer);

@@ -95,7 +95,7 @@ MemorySource source_of(const lnorm::TensorInfo& info, const std::vector<T>& valu
 
 // Does what lnorm apply does without options.
 inline void normalize(const lnorm::RowsIn& x, const lnorm::RowsOut& y,
-                      const lnorm::MeanAndRstd& stats) {
+                      const lnorm::RowNumbersOut& stats) {
   lnorm::backends().front().layer_norm(x, y, {}, {}, stats);
 }
 
