@@ -150,6 +150,7 @@ T rounded_to(double value) noexcept {
   return {std::isnan(value) ? T::kNan : static_cast<decltype(T::bits)>(sign | bits)};
 }
 
+// To the nearest power of two, halves to the even exponent; 0 to the smallest. What has a sign, or is too large, is NaN.
 template <>
 inline Float8E8M0 rounded_to<Float8E8M0>(double value) noexcept {
   if (!(value >= 0 && value < 0x1.8p127)) return {Float8E8M0::kNan};

@@ -18,8 +18,8 @@ namespace lnorm {
 //   scale = amax / qmax, rounded once to float32, from scale_min to scale_max; at least the smallest float32 unless amax is 0
 //   q     = y / scale, rounded once to int8 or a float8, saturating
 //
-// y is the exact number, so that scale and q are each correctly rounded. Where amax is 0, the scale is scale_min, or 1, within its
-// bounds, and q is 0. Where y is not finite, so is no scale of its group: it is NaN, and so is q, or 0 of int8.
+// y is the exact number, so scale and q are each correctly rounded. Where amax is 0, the scale is scale_min, or 1, within its bounds,
+// and q is 0. A group that has a y that is not finite has the scale NaN; its q is NaN, or 0 in int8.
 //
 // [Dettmers et al. 2022, arXiv:2208.07339; scales that are powers of two: OCP Microscaling Formats 1.0]
 struct Quantization {
@@ -44,7 +44,7 @@ struct Quantization {
 // The greatest number of q, where qmax is not given.
 double default_qmax(DType dtype);
 
-// Where amax of many rows is looked for: amax / qmax, rounded to float32, NaN of what is not finite.
+// The largest of some |y| / qmax, rounded to float32. NaN where a y is not finite.
 struct LargestQuotient {
   double quotient = 0;
   bool is_zero = true;
