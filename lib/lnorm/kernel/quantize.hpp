@@ -32,8 +32,8 @@ struct Quantization {
   double scale_max = kInfinity;
   bool power_of_two = false;           // a scale is rounded up to one
   DType scale_dtype = DType::float32;  // or float8_e8m0fnu
-  bool rounds_y = false;  // to this dtype, to which steps of the affine are rounded as well
-  DType rounding = DType::float32;
+  bool rounds_y = false;               // before it is divided
+  DType rounding = DType::float32;     // of y then, and of the steps of the affine
 
   // quotient: amax / qmax of a group, rounded to float32. is_zero: amax is 0.
   double scale(double quotient, bool is_zero) const;
