@@ -545,7 +545,7 @@ class QuantizedBounds {
     for (std::size_t g = 0; g < scales_.size(); ++g) {
       const auto [low, high] = scales_[g];
       bounds.y.push_back((low + high) / 2);
-      bounds.bound.push_back(is_any_[g] ? kInfinity : (high - low) / 2 + high * kOwnRounding);
+      bounds.bound.push_back(is_any_[g] != 0 ? kInfinity : (high - low) / 2 + high * kOwnRounding);
     }
     return bounds;
   }
@@ -576,7 +576,7 @@ class QuantizedBounds {
     for (std::size_t g = 0; g < scales_.size(); ++g) {
       const ScaleInterval amax = judge_.amax(part(y_, g), part(error_, g));
       scales_[g] = judge_.scales_of(amax, quantization);
-      is_any_[g] = amax.high == 0;
+      is_any_[g] = amax.high == 0 ? 1 : 0;
     }
   }
 
