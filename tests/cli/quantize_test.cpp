@@ -156,3 +156,26 @@ TEST_CASE("given statistics, groups and a residual go before a quantization") {
     }
   }
 }
+
+TEST_CASE("the worst scale is named by its place in the scales' own shape") {
+  const Workplace files;
+  files.shell(
+      "lnorm inputs --shape 6,4,8 -o cases && lnorm cases/ordinary.x.npy -o x.npy && lnorm "
+      "x.npy --quantize tensor --dtype int8 -o q.npy --save-scale of_tensor.npy && lnorm x.npy "
+      "--quantize group:4 --dtype int8 -o of_groups.npy --save-scale scales.npy");
+  const auto worst = [&](const std::string& arguments, const std::string& change) {
+    files.shell("lnorm convert " + change + " --to json >s.json");
+    json scales = json::parse(files.read("s.json"));
+    scales = scales.flatten();
+    for (auto& [at, scale] : scales.items()) {
+      if (at == "/3/2/1" || at == "/0") scale = 1.25 * scale.get<double>();
+    }
+    files.write("s.json", scales.unflatten().dump());
+    const json said = json::parse(
+        files.shell("lnorm check x.npy " + arguments + " --actual-scale s.json --json || true")
+            .out);
+    return said["tensors"][1]["worst_index"].dump();
+  };
+  CHECK(worst("q.npy --quantize tensor", "of_tensor.npy") == "[0]");
+  CHECK(worst("of_groups.npy --quantize group:4", "scales.npy") == "[3,2,1]");
+}

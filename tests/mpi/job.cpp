@@ -16,8 +16,12 @@ Outcome run(const Job& job) {
                        LNORM_MPI_BINARY};
   command.arguments += job.arguments;
   command.directory = job.directory;
+  // Open MPI's launcher removes the folder of its sessions in TMPDIR while another may create its
+  // own there: each has one for itself.
+  const TempDir sessions;
   // Open MPI runs more ranks than there are processors, and for root, only if it is told to.
-  command.environment = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+  command.environment = {{"TMPDIR", sessions.path().string()},
+                         {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                          {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},  // Open MPI 5
                          {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};

@@ -121,6 +121,11 @@ class QuantizedJudge {
     return scale_at(row, g, inputs_.is_transposed);
   }
 
+  // Where it lies, in elements.
+  std::int64_t position(std::int64_t row, std::int64_t g) const {
+    return position(row, g, inputs_.is_transposed);
+  }
+
   // y of a row, and how far off a kernel's may be.
   bool fill(const JudgeSetting& of_row, std::int64_t row, std::span<const double> x,
             bool is_measured, bool rounds_y, std::vector<double>& y,
@@ -270,9 +275,11 @@ class QuantizedJudge {
 
  private:
   double scale_at(std::int64_t row, std::int64_t g, bool is_transposed) const {
-    if (numbers_.size() == 1) return numbers_.front();
-    return numbers_[static_cast<std::size_t>(is_transposed ? g * plan_.rows + row
-                                                           : row * groups_ + g)];
+    return numbers_[static_cast<std::size_t>(position(row, g, is_transposed))];
+  }
+  std::int64_t position(std::int64_t row, std::int64_t g, bool is_transposed) const {
+    if (numbers_.size() == 1) return 0;
+    return is_transposed ? g * plan_.rows + row : row * groups_ + g;
   }
 
   bool rounds_to(const QuantizedRule& rule, const RowOfKernel& row, std::size_t i,
@@ -805,6 +812,7 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
   describe_places(result, plan.rows, shape);
   if (inputs.scale == nullptr) return result;
   like.actual = whole_of(inputs.scale->info());
+  like.axes = {};  // of the scales' own shape none is normalized: a position in it is a row
   like.part = "scale";
   like.is_statistic = true;
   Check scale = observer.check(like, true);
@@ -813,6 +821,11 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
     pass(largest, {});
     scale.judged = judge.of_tensor(largest.most());
     scale.verdict = verdict_of(scale.judged);
+  }
+  const std::int64_t first = like.slice ? like.slice->first : 0;
+  for (WorstRatio* worst : {&scale.judged.tree, &scale.judged.loop, &scale.judged.scale}) {
+    worst->row = judge.position(first + worst->row, worst->element) - first;
+    worst->element = 0;
   }
   describe_places(scale, inputs.is_of_tensor ? 1 : plan.rows,
                   inputs.is_of_tensor ? Shape{1} : shape);
