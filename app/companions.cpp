@@ -126,7 +126,9 @@ bool Companion::find(const InputName& name) {
   term_.reset();
   mask_.reset();
   std::unique_ptr<TensorSource> literal;
-  if (role_.naming == Naming::literal && !os::status(word)) literal = parse_literal(option_, word);
+  // What stands for names is a tensor's, and no number.
+  if (role_.naming == Naming::literal && !stands_for_names_ && !os::status(word))
+    literal = parse_literal(option_, word);
   if (literal) {
     latest_ = Selected{set_of(std::move(literal), ""), 0, Format::json, "", "", {}};
   } else {

@@ -280,7 +280,7 @@ Arguments Job::prepared(const std::vector<std::pair<const Option*, std::string>>
   }
   arguments.input.options.files = std::make_shared<OpenSets>();
   for (const auto& set : sets_) {
-    arguments.input.options.files->insert_or_assign(set->name(), OpenSet{set, Format::npy});
+    arguments.input.options.files->insert_or_assign(set->name(), OpenSet{set, Format::npy, false});
   }
   return arguments;
 }

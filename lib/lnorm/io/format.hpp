@@ -30,6 +30,7 @@ enum class Format { npy, npz, safetensors, json, jsonl, pb, gguf, raw, text };
 struct OpenSet {
   std::weak_ptr<const TensorSet> set;
   Format format;
+  bool is_folder;
 };
 using OpenSets = std::map<std::string, OpenSet>;
 

@@ -57,7 +57,9 @@ std::vector<File> find_files(const std::string& folder) {
     std::error_code ignored;
     if (path.filename().string().starts_with('.')) {
       entry.disable_recursion_pending();
-    } else if (is_tensor_file(path) && is_file(entry->status(ignored).type())) {
+    } else if (is_tensor_file(path) &&
+               // The first comes with the name; the second asks the system.
+               (entry->is_regular_file(ignored) || is_file(entry->status(ignored).type()))) {
       files.push_back(
           {fs::path(path).replace_extension().lexically_relative(folder).string(), path.string()});
     }
@@ -133,14 +135,23 @@ bool starts_literal(std::string_view word) { return trimmed_json(word).find_firs
 
 struct TensorName {
   std::string path;
-  std::optional<std::string> member;
+  std::optional<std::string> member = {};
+  bool is_folder = false;
 };
 
 TensorName split_name(const std::string& name, const ReadOptions& options) {
+  bool is_folder = false;
   const auto is_there = [&](const std::string& path) {
-    return path == "-" || (options.files && options.files->contains(path)) || os::status(path);
+    if (path == "-") return true;
+    if (options.files && options.files->contains(path)) {
+      is_folder = options.files->at(path).is_folder;
+      return true;
+    }
+    const auto status = os::status(path);
+    is_folder = status && S_ISDIR(status->st_mode);
+    return status.has_value();
   };
-  if (is_there(name)) return {name, {}};
+  if (is_there(name)) return {name, {}, is_folder};
   if (starts_literal(name)) {
     const std::size_t end = std::min(name.find_last_of("]}"), name.size() - 1) + 1;
     return end < name.size() && name[end] == ':'
@@ -150,14 +161,9 @@ TensorName split_name(const std::string& name, const ReadOptions& options) {
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
     const std::string path = name.substr(0, colon);
-    if (is_there(path)) return {path, name.substr(colon + 1)};
+    if (is_there(path)) return {path, name.substr(colon + 1), is_folder};
   }
-  return {name, {}};
-}
-
-bool is_folder(const std::string& path) {
-  const auto status = os::status(path);
-  return path != "-" && status && S_ISDIR(status->st_mode);
+  return {name};
 }
 
 bool is_number(const std::string& text) {
@@ -169,7 +175,7 @@ class Opening {
  public:
   Opening(const std::string& word, const ReadOptions& options, Role role)
       : name_(split_name(word, options)), options_(options), role_(role) {
-    if (find_open_file() || (is_folder(name_.path) && (!options.from || options.yields))) return;
+    if (find_open_file() || (name_.is_folder && (!options.from || options.yields))) return;
     is_literal_ = is_json_literal(name_.path);
     bytes_ = is_literal_ ? std::make_unique<TextBytes>(short_name(name_.path), name_.path)
                          : open_file(name_.path);
@@ -247,7 +253,7 @@ class Opening {
     if (found == options_.files->end()) return false;
     open_file_ = found->second.set.lock();
     format_ = found->second.format;
-    is_folder_ = open_file_ && is_folder(name_.path);
+    is_folder_ = open_file_ && name_.is_folder;
     return open_file_ != nullptr;
   }
 
@@ -255,7 +261,7 @@ class Opening {
     if (open_file_) return open_file_;
     std::shared_ptr<const TensorSet> set = open_new_set();
     if (options_.files && !is_line_ && !set->is_pipe()) {
-      options_.files->insert_or_assign(name_.path, OpenSet{set, format_});
+      options_.files->insert_or_assign(name_.path, OpenSet{set, format_, is_folder_});
     }
     return set;
   }

@@ -21,6 +21,8 @@ double error_of(const GradientBounds& bounds, double g, double deviation) {
          kSlack;
 }
 
+constexpr double kMostUnscaledWeight = 0x1p64;
+
 // Whether g may be a line in x, c + b x (without a mean b x), whose dx is 0 without eps, as far as its sums tell.
 bool may_be_line(const GradientSums& sums, std::int64_t n, const Formula& formula) {
   if (formula.eps != 0) return false;
@@ -127,8 +129,8 @@ void RowGradient::take_double_doubles(const GradientSums& row) {
   if (!double_doubles_ && !setting_.is_scaled && !find_scaled()) find_exact();
 }
 
-// dx(x, g) = 2^(a - b) dx(2^a x, 2^b g), where eps is 2^(2 a) times as large (on the standard deviation 2^a times). Returns false
-// where that does not help.
+// dx(x, dy w) = 2^(a - b - c) dx(2^a x, 2^b dy 2^c w), where eps is 2^(2 a) times as large (on the standard deviation 2^a times).
+// Returns false where that does not help.
 bool RowGradient::find_scaled() {
   if (saved_ || has_low(setting_.x) || has_low(setting_.dy)) return false;
   double most_x = 0;
@@ -146,10 +148,29 @@ bool RowGradient::find_scaled() {
   scaled->dy = most_dy == 0 ? 0 : -std::ilogb(most_dy);
   // A large weight would show what a small dy loses.
   if (times_power(least_dy, scaled->dy) < std::numeric_limits<double>::min()) return false;
-  GradientSetting setting = setting_;
-  setting.x = setting.dy = DType::float64;
-  setting.formula = scaled->x.formula;
-  setting.needs_double_doubles = setting.is_scaled = true;
+  const AffineTerm& weight = setting_.weight;
+  const bool has_weight = weight.is_within(kMostUnscaledWeight) || weight.has_low_parts() ||
+                          !std::isfinite(weight.max_abs());
+  if (!has_weight) {
+    scaled->weight_exponent = -std::ilogb(weight.max_abs());
+    std::vector<double> numbers = weight.numbers();
+    for (double& number : numbers) {
+      const bool is_zero = number == 0;
+      number = times_power(number, scaled->weight_exponent);
+      if (!is_zero && std::fabs(number) < std::numeric_limits<double>::min()) return false;
+    }
+    scaled->weight = AffineTerm(std::move(numbers), {});
+  }
+  const GradientSetting setting{.backend = setting_.backend,
+                                .x = DType::float64,
+                                .dy = DType::float64,
+                                .dx = setting_.dx,
+                                .row_length = setting_.row_length,
+                                .weight = has_weight ? weight : scaled->weight,
+                                .formula = scaled->x.formula,
+                                .needs_double_doubles = true,
+                                .wants_dx = setting_.wants_dx,
+                                .is_scaled = true};
   scaled->row = std::make_unique<RowGradient>(
       setting, scaled->x.of(sample_), nullptr,
       [read = read_row_, x = scaled->x.exponent, dy = scaled->dy](const auto& see) {
@@ -356,9 +377,12 @@ double RowGradient::resolve(std::int64_t, std::int64_t index, Number x, Number d
   if (saved_ && saved_->are_constants() && (dy.high == 0 || weight.high == 0)) return 0;
   const Element element{index, x, dy, weight};
   if (!scaled_) return decide(element);
-  const Number scaled_dy{times_power(dy.high, scaled_->dy), 0};
+  const Element scaled{index,
+                       scaled_->x.of(x),
+                       {times_power(dy.high, scaled_->dy), 0},
+                       scaled_->row->setting_.weight.number_or(1, index)};
   const Bracket known = scaled_->row->in_double_doubles(
-      {index, scaled_->x.of(x), scaled_dy, weight}, scaled_->x.exponent - scaled_->dy);
+      scaled, scaled_->x.exponent - scaled_->dy - scaled_->weight_exponent);
   return known.is_decided() ? known.least : exactly(element, known);
 }
 

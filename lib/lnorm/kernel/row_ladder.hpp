@@ -168,10 +168,13 @@ class RowLadder {
     return self().exactly(element, known);
   }
 
-  // The same row, brought into the range of double-doubles. dy: the exponent of the power of two that it is times, of a gradient.
+  // The same row, brought into the range of double-doubles. Of a gradient dy and weight are as well: times the powers of two of
+  // these exponents. An empty weight is as it was.
   struct Scaled {
     Scaling x;
     int dy = 0;
+    int weight_exponent = 0;
+    AffineTerm weight{};
     std::unique_ptr<Row> row{};
   };
 
