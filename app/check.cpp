@@ -21,6 +21,7 @@
 #include "lnorm/pipeline/check_gradients.hpp"
 #include "lnorm/pipeline/compare.hpp"
 #include "lnorm/pipeline/judged_quantized.hpp"
+#include "lnorm/pipeline/judged_sum.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "quantization.hpp"
 #include "report_output.hpp"
@@ -41,7 +42,8 @@ std::string output_word(const Arguments& arguments, const Selection* selection) 
 // Whether OUTPUT is not all that is judged.
 bool judges_more(const TensorWords& tensors) {
   return tensors.contains(TensorRole::dy) || tensors.contains(TensorRole::actual_mean) ||
-         tensors.contains(TensorRole::actual_rstd) || tensors.contains(TensorRole::actual_scale);
+         tensors.contains(TensorRole::actual_rstd) || tensors.contains(TensorRole::actual_scale) ||
+         tensors.contains(TensorRole::actual_sum);
 }
 
 // Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
@@ -152,15 +154,23 @@ class Checking {
     auto source = companions_.add_residual(std::make_unique<LentSource>(*alone), plan.rounding,
                                            work.threads());
     // What is judged is read again, by rows.
-    if (explains_ || has(TensorRole::dy)) source = with_random_access(std::move(source));
+    if (explains_ || has(TensorRole::dy) || has(TensorRole::actual_sum)) {
+      source = with_random_access(std::move(source));
+    }
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
     if (has(TensorRole::output)) {
       Check y = arguments_.quantization
-                    ? check_quantized(*source, x, plan, affine, options)
+                    ? check_quantized(*source, *alone, x, plan, affine, options)
                     : check_output(*source, *alone, x, name, plan, affine, options);
       std::vector<Check> saved = std::exchange(y.statistics, {});
       found.push_back({name.title, std::move(y)});
+      if (has(TensorRole::actual_sum)) {
+        TensorSource& actual = *companions_.open(TensorRole::actual_sum, x, true);
+        saved.push_back(check_sum(*source, actual, plan, backend_,
+                                  check_options(actual.info().dtype), options));
+        actual.finish();
+      }
       add_parts(name, std::move(saved), found);
     }
     if (has(TensorRole::dy)) check_gradients(*source, x, name, options, found);
@@ -227,13 +237,14 @@ class Checking {
     return found;
   }
 
-  Check check_quantized(TensorSource& source, const TensorInfo& x, const Plan& plan,
-                        const Affine& affine, const RunOptions& options) {
+  Check check_quantized(TensorSource& source, TensorSource& alone, const TensorInfo& x,
+                        const Plan& plan, const Affine& affine, const RunOptions& options) {
     TensorSource& actual = *companions_.open(TensorRole::output, x, true);
     const Quantization quantization = quantization_of(arguments_.quantization, plan);
     const QuantizedInputs inputs{
         .x = source,
         .actual = actual,
+        .alone = has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr,
         .scale = companions_.open(TensorRole::actual_scale, x, true),
         .is_transposed = arguments_.quantization.is_transposed,
         .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,
@@ -300,7 +311,7 @@ class Checking {
 
   Plan make_plan(const TensorInfo& x, const InputName& name) {
     static constexpr auto kJudged = {TensorRole::output, TensorRole::actual_mean,
-                                     TensorRole::actual_rstd};
+                                     TensorRole::actual_rstd, TensorRole::actual_sum};
     companions_.find(kJudged, x, name);
     companions_.check_shapes(kJudged, x);
     const TensorInfo* const actual = companions_.info(TensorRole::output);

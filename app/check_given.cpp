@@ -269,7 +269,8 @@ void check_check(const Given& given, Arguments& arguments) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
                 is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
   }
-  for (const TensorRole role : {TensorRole::actual_mean, TensorRole::actual_rstd}) {
+  for (const TensorRole role :
+       {TensorRole::actual_mean, TensorRole::actual_rstd, TensorRole::actual_sum}) {
     if (words.size() == 2 || !arguments.tensors.contains(role)) continue;
     throw Error(concat(role_row(role).option, " is judged beside OUTPUT, which is missing"));
   }

@@ -274,6 +274,9 @@ constexpr Option kOptions[] = {
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of 1/s",
            set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
+    Option("--actual-sum", kCheck, kKernel, "T", "The same of INPUT and --residual's sum",
+           set_tensor<TensorRole::actual_sum>,
+           {.no_effect = {{{.without = "--residual"}}}, .called = {{{"save-sum"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",

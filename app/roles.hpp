@@ -20,6 +20,7 @@ enum class TensorRole : std::size_t {
   actual_mean,
   actual_rstd,
   actual_scale,
+  actual_sum,
   baseline,
   mask,
   weight,
@@ -58,7 +59,7 @@ struct TensorRoleRow {
   DTypeRule dtype = DTypeRule::any;
 };
 
-inline constexpr std::array<TensorRoleRow, 17> kRoles{{
+inline constexpr std::array<TensorRoleRow, 18> kRoles{{
     {TensorRole::dy, "--dy", ShapeRule::sum, Naming::position},
     {TensorRole::output, "OUTPUT", ShapeRule::input, Naming::position, DTypeRule::floating},
     {TensorRole::actual_dx, "--actual-dx", ShapeRule::input, Naming::position, DTypeRule::floating},
@@ -69,6 +70,8 @@ inline constexpr std::array<TensorRoleRow, 17> kRoles{{
     {TensorRole::actual_mean, "--actual-mean", ShapeRule::rows, Naming::position},
     {TensorRole::actual_rstd, "--actual-rstd", ShapeRule::rows, Naming::position},
     {TensorRole::actual_scale, "--actual-scale", ShapeRule::scales, Naming::position},
+    {TensorRole::actual_sum, "--actual-sum", ShapeRule::input, Naming::position,
+     DTypeRule::floating},
     {TensorRole::baseline, "--baseline", ShapeRule::input, Naming::file},
     {TensorRole::mask, "--mask", ShapeRule::broadcast, Naming::literal},
     {TensorRole::weight, "--weight", ShapeRule::affine, Naming::literal},

@@ -75,21 +75,49 @@ def test_right_kernels_in_any_order_of_operations_are_right(seed):
 
 @pytest.mark.parametrize(
     "cause",
-    ["amax-of-x", "amax-of-xhat", "amax-before-bias", "truncated", "away", "zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
+    ["amax-of-x", "amax-of-xhat", "amax-before-bias", "amax-without-residual", "truncated", "away", "wraps"]
+    + ["zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
 )
 def test_a_wrong_kernel_is_named(cause):
     for seed in range(3):
         x, weight, bias = inputs(seed)
-        y = norm(x, weight, bias)
+        y = without = norm(x, weight, bias)
+        options = {}
+        if cause == "amax-without-residual":
+            options = {"residual": np.roll(x, 5, 1) * np.float16(2)}
+            y = norm(x.astype(f32) + options["residual"], weight, bias)
+        elif cause == "wraps":
+            options = {"amax_max": 2}
         if cause == "rounded-y":
             y = y.astype(np.float16).astype(f32)
-        amax_of = {"amax-of-x": x.astype(f32), "amax-of-xhat": norm(x), "amax-before-bias": y - bias}.get(cause, y)
+        amax_of = {"amax-of-x": x.astype(f32), "amax-of-xhat": norm(x), "amax-before-bias": y - bias, "amax-without-residual": without}.get(
+            cause, y.clip(-2, 2) if cause == "wraps" else y
+        )
         size = 64 if cause == "scale-transposed" else 512
         scale = scales(amax_of, size, 128 if cause == "qmax-128" else 127)
         t = divided(y, scale)
         q = {"truncated": lambda: int8(np.trunc(t)), "away": lambda: int8(np.sign(t) * np.ceil(np.abs(t))), "zero-point": lambda: int8(np.rint(t) + 3)}
+        q["wraps"] = lambda: np.rint(t).astype(np.int32).astype(np.int8)
         saved = {"scale-reciprocal": f32(1) / scale, "scale-transposed": np.ascontiguousarray(scale.T).reshape(scale.shape)}
         report = lnorm.check(
-            x, q.get(cause, lambda: int8(t))(), weight, bias, quantize=f"group:{size}" if size == 64 else "row", actual_scale=saved.get(cause, scale)
+            x,
+            q.get(cause, lambda: int8(t))(),
+            weight,
+            bias,
+            quantize=f"group:{size}" if size == 64 else "row",
+            actual_scale=saved.get(cause, scale),
+            **options,
         )
         assert not report and cause_of(report) == cause
+
+
+def test_the_sum_that_a_kernel_saves_is_judged():
+    x, weight, _ = inputs(1)
+    residual = np.roll(x, 3, 1)
+    total = (x.astype(f32) + residual).astype(np.float16)
+    y = lnorm.layer_norm(x, weight, residual=residual)
+    assert lnorm.check(x, y, weight, residual=residual, actual_sum=total)
+    total[2, 7] *= np.float16(1.01)
+    report = lnorm.check(x, y, weight, residual=residual, actual_sum=total)
+    assert not report and [tensor["verdict"] for tensor in report.json["tensors"]] == ["correctly rounded", "differs"]
+    assert report.json["tensors"][1]["worst_index"] == [2, 7]

@@ -31,7 +31,7 @@ struct CheckOptions {
 struct Check {
   TensorInfo x;  // the whole tensors, where only some rows were looked at
   TensorInfo actual;
-  std::string part;  // "mean", "rstd", "dx", "dweight" or "dbias"; empty: y
+  std::string part;  // "mean", "rstd", "scale", "sum", "dx", "dweight" or "dbias"; empty: y
   std::optional<RowSlice> slice;
   Axes axes;
   Formula formula;

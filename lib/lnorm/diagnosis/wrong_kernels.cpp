@@ -713,6 +713,7 @@ std::span<const QuantizedKernel> quantized_kernels() {
       {"amax-of-x", "the scale is that of x"},
       {"amax-of-xhat", "the scale is that of xhat, before the weight"},
       {"amax-before-bias", "the scale is that of y before the bias"},
+      {"amax-without-residual", "the scale is that of INPUT alone, without the residual"},
       {"rounded-y", "y is rounded to {} before it is divided", "--round y"},
       {"unrounded-y", "y is not rounded before it is divided", "without --round y"},
       {"no-scale", "q is y rounded, without the scale"},

@@ -28,7 +28,8 @@ class FileSource final : public ByteSource {
 
  protected:
   std::size_t read_some(std::span<std::byte> to) override {
-    const std::size_t got = end_ ? read_at(offset_, to) : os::read_some(fd_, to, name());
+    const std::size_t got =
+        end_ ? os::read_at(fd_, to, offset_, name()) : os::read_some(fd_, to, name());
     offset_ += static_cast<std::int64_t>(got);
     return got;
   }
@@ -39,7 +40,12 @@ class FileSource final : public ByteSource {
   }
 
   std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
-    return read_at(offset_ + distance, to);
+    // There is no more to see ahead. A file of /proc is of no size, whatever it holds.
+    if (*end_ > 0) {
+      const std::int64_t left = std::max<std::int64_t>(*end_ - offset_ - distance, 0);
+      to = to.first(std::min(to.size(), static_cast<std::size_t>(left)));
+    }
+    return os::read_at(fd_, to, offset_ + distance, name());
   }
 
   std::int64_t skip_unread(std::int64_t count) override {
@@ -50,15 +56,6 @@ class FileSource final : public ByteSource {
   }
 
  private:
-  // Nobody is asked for what lies behind the end. A file of /proc is of no size, whatever it holds.
-  std::size_t read_at(std::int64_t offset, std::span<std::byte> to) const {
-    if (*end_ > 0) {
-      const std::int64_t left = std::max<std::int64_t>(*end_ - offset, 0);
-      to = to.first(std::min(to.size(), static_cast<std::size_t>(left)));
-    }
-    return os::read_at(fd_, to, offset, name());
-  }
-
   os::FileDescriptor fd_;
   std::int64_t offset_ = 0;          // of a regular file
   std::optional<std::int64_t> end_;  // the same

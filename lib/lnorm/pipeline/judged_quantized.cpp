@@ -79,6 +79,7 @@ struct RowOfKernel {
   std::span<const double> q;
   std::span<const double> unrounded_y;  // without the last rounding of y, if that is asked for
   std::span<const double> unrounded_error;
+  std::span<const double> y_alone;   // of x without the residual, if there is one
   std::span<const double> divisors;  // of each element, as far as the kernel's scales are known
   double scale_of_tensor;
 };
@@ -103,6 +104,7 @@ class QuantizedJudge {
                     ? 1
                     : inputs.quantization.scales(plan.row_length)),
         group_(plan.row_length / std::max<std::int64_t>(1, groups_)) {
+    if (inputs.alone != nullptr) alone_.emplace(*inputs.alone, plan.axes, run_options.threads);
     if (inputs.scale == nullptr) return;
     numbers_ = all_numbers(setting.backend, *inputs.scale, run_options.threads);
   }
@@ -121,7 +123,15 @@ class QuantizedJudge {
     return scale_at(row, g, inputs_.is_transposed);
   }
 
-  // Where it lies, in elements.
+  // x without the residual; empty if there is none.
+  std::vector<double> alone(std::int64_t row) const {
+    if (!alone_) return {};
+    TileBuffer buffer;
+    return decoded(setting_.backend, alone_->read(row, 1, buffer));
+  }
+  bool has_alone() const { return alone_.has_value(); }
+
+  // Where the kernel's scale lies, in elements.
   std::int64_t position(std::int64_t row, std::int64_t g) const {
     return position(row, g, inputs_.is_transposed);
   }
@@ -316,6 +326,7 @@ class QuantizedJudge {
   std::int64_t group_;
   double given_ = kNan;
   std::vector<double> numbers_;  // the kernel's scales
+  std::optional<CheckRows> alone_;
 };
 
 // How a row of the table of quantized kernels changes the rule, and where it is another one than was asked for. parameter: what the
@@ -421,6 +432,13 @@ const QuantizedChange kChanges[] = {
     {"amax-before-bias", computes,
      [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom& room) {
        take_amax_of(row, rule, room, [&](std::size_t i) { return row.y[i] - row.setting.bias[i]; });
+     }},
+    {"amax-without-residual",
+     [](const QuantizedJudge& judge, double parameter) {
+       return computes(judge, parameter) && judge.has_alone();
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
+       rule.amax_of = row.y_alone;
      }},
     {"rounded-y",
      [](const QuantizedJudge& judge, double dtype) {
@@ -562,12 +580,18 @@ class QuantizedBounds {
   void with_row(Use use) {
     std::vector<double> unrounded_y;
     std::vector<double> unrounded_error;
+    std::vector<double> y_alone;
+    std::vector<double> error_alone;
     fill(false);
     if (judge_.inputs().quantization.rounds_y) {
       judge_.fill(setting_, row_.number, row_.x, false, false, unrounded_y, unrounded_error);
     }
+    if (const std::vector<double> alone = judge_.alone(row_.number); !alone.empty()) {
+      judge_.fill(setting_, row_.number, alone, false, judge_.inputs().quantization.rounds_y,
+                  y_alone, error_alone);
+    }
     use(RowOfKernel{setting_, row_.number, row_.x, y_, error_, row_.q, unrounded_y, unrounded_error,
-                    divisors_, judge_.given()});
+                    y_alone, divisors_, judge_.given()});
   }
 
  private:

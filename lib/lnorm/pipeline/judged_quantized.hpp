@@ -11,6 +11,8 @@ namespace lnorm {
 struct QuantizedInputs {
   TensorSource& x;  // or its sum with a residual
   TensorSource& actual;
+  TensorSource* alone =
+      nullptr;  // x without the residual; null: there is none, or it cannot be read again
   TensorSource* scale = nullptr;  // the kernel's, a number for each group; null: computed
   bool is_transposed = false;     // groups come first in it
   bool is_of_tensor = false;      // there is one scale

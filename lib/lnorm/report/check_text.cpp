@@ -17,7 +17,7 @@ std::string unjudged_text(const Check& check) {
   const std::string_view what = check.part.empty() ? "x" : "the exact result";
   const JudgedRows& judged = check.judged;
   // A sum over rows is one tensor.
-  const bool is_sum = !check.part.empty() && !check.is_statistic && check.part != "dx";
+  const bool is_sum = check.part == "dweight" || check.part == "dbias";
   return concat(
       is_sum ? "all elements" : concat(judged.unjudged_rows, " of ", counted(judged.rows, "row")),
       judged.not_finite_rows == 0 ? concat(": rounding in ", name(check.arithmetic),
@@ -159,7 +159,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
   } else if (const FormulaFit* const near = diagnosis.most_like()) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
-  } else if (!check.is_statistic) {
+  } else if (!check.is_statistic && check.part != "sum") {
     lines.emplace_back("nothing is known to do this");
   }
   return lines;
