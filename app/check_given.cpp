@@ -149,13 +149,6 @@ void check_raw(const Given& given, InputArguments& input, std::size_t inputs = 1
     throw Error(concat(name, " has no effect without --from raw"),
                 std::string(options.as && has_shape ? "--from raw" : hint));
   }
-  for (std::size_t i = 0; i < inputs; ++i) {
-    const auto as = input.reading(i).as;
-    if (!as || !is_npy_dtype(*as)) continue;
-    throw Error(concat("--as ", name(*as),
-                       " has no effect without --from raw: other files "
-                       "tell their dtype, except bfloat16 and float8 in an .npy"));
-  }
 }
 
 // A name whose extension is none of a format that we write.

@@ -25,8 +25,8 @@ constexpr std::array kCommands{
             "  lnorm x.json --weight '[1, 1, 2]' --bias 0.5 --dtype float32 -o y.npy\n"
             "  cat y.npy | lnorm --axes 0,1 --unbiased --eps 0 --to text\n"
             "\n"
-            "PATH:MEMBER names one tensor of a file that holds several (.npz, .safetensors,\n"
-            "a JSON object); - is standard input.\n"
+            "PATH:MEMBER names one tensor of a file of several; - is standard input. JSON has\n"
+            "no dtype: it is read as float64, or as --as says.\n"
             "Exit status: 0 done, 1 compare or check found a difference or a wrong kernel\n"
             "passes mutants, 2 anything that kept the work from being done."},
     CommandRow{.command = kStats,
@@ -139,7 +139,7 @@ constexpr std::array kCommands{
             "\n"
             "Examples:\n"
             "  lnorm inputs --shape 8,100 -o cases/\n"
-            "  lnorm mutants cases/ --skip-kernels truncated,away && echo 'they tell them'\n"
+            "  lnorm mutants cases/ --skip-kernels truncated,away && echo 'none passes'\n"
             "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz"},
     CommandRow{.command = kSoftmax,
                .name = "softmax",

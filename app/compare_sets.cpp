@@ -167,9 +167,8 @@ void check_as_of_sets(std::optional<DType> as, const SetComparison& set) {
                (pair.comparison->actual.dtype == *as || pair.comparison->expected.dtype == *as);
       });
   if (is_used) return;
-  throw Error(concat("--as ", name(*as), " is for an .npy of dtype ", as_code(*as),
-                     ", and neither ", printable(set.actual), " nor ", printable(set.expected),
-                     " has one"));
+  throw Error(concat("--as ", name(*as), " has no effect on ", printable(set.actual), " and ",
+                     printable(set.expected)));
 }
 
 // The options that ask for the criteria of a comparison.

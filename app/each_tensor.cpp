@@ -248,12 +248,10 @@ Error with_way_on(const Error& error) {
   return hint_of(error).empty() ? Error(error.what(), "--keep-going does the others") : error;
 }
 
-std::string_view as_code(DType as) { return item_size(as) == 1 ? "V1" : "V2"; }
-
 void check_as(std::optional<DType> as, const TensorInfo& x) {
   if (!as || x.dtype == *as) return;
-  throw Error(concat(printable(x.name), ": is ", name(x.dtype), ", found --as ", name(*as),
-                     ", which is for an .npy of dtype ", as_code(*as)));
+  throw Error(concat(printable(x.name), ": is ", name(x.dtype), ", which --as ", name(*as),
+                     " does not change"));
 }
 
 void check_empty_rows(const Plan& plan, const std::string& name, std::string_view what) {

@@ -106,9 +106,6 @@ void check_named(const Inputs& inputs);
 // An error of one tensor of several: it says how the others are done, if it has no other hint.
 Error with_way_on(const Error& error);
 
-// What an .npy has in the place of a dtype that --as tells.
-std::string_view as_code(DType as);
-
 // Throws Error if --as is given, but x has another dtype.
 void check_as(std::optional<DType> as, const TensorInfo& x);
 

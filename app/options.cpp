@@ -246,7 +246,7 @@ constexpr Option kOptions[] = {
            set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"mu"}}}}),
-    Option("--rstd", kGrad, "Backward", "T", "The same of 1/s, as --save-rstd writes it",
+    Option("--rstd", kGrad, "Backward", "T", "The same of their rstd, as --save-rstd writes it",
            set_tensor<TensorRole::rstd>,
            {.one_of = "--rstd --variance",
             .called = {{{kRstdWords, kReported, kStats | kReport},
@@ -271,7 +271,7 @@ constexpr Option kOptions[] = {
            set_tensor<TensorRole::actual_mean>,
            {.no_effect = {{{.beside = "--rms"}, {.beside = "--rstd --variance"}}},
             .called = {{{"save-mean"}}}}),
-    Option("--actual-rstd", kCheck, kKernel, "T", "The same of 1/s",
+    Option("--actual-rstd", kCheck, kKernel, "T", "The same of their rstd",
            set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
     Option("--actual-sum", kCheck, kKernel, "T", "The same of INPUT and --residual's sum",
@@ -283,9 +283,8 @@ constexpr Option kOptions[] = {
            set_tensor<TensorRole::mean>,
            {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
             .called = {{{"running-mean moving-mean input-mean pop-mean"}}}}),
-    Option("--rstd", kGiven, kNormalization, "T",
-           "The same of what the deviations are multiplied by", set_tensor<TensorRole::rstd>,
-           {.one_of = "--rstd --variance"}),
+    Option("--rstd", kGiven, kNormalization, "T", "The same of their rstd, 1/sqrt(var + eps)",
+           set_tensor<TensorRole::rstd>, {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, to which eps is added, as batch norm's running_var",
            set_tensor<TensorRole::variance>,
@@ -364,16 +363,17 @@ constexpr Option kOptions[] = {
             .called = {{{"biased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
-           "Multiplies; a tensor of the shape of its axes, a JSON literal or a number",
+           "Multiplies the normalized rows; a tensor of the shape of its axes, a JSON literal or a "
+           "number",
            set_tensor<TensorRole::weight>, {.called = {{{"w"}}}}),
     Option("--bias,--beta,--shift", kNormalizing & ~(kGrad | kInputs), kNormalization, "T",
-           "Is added; the same forms", set_tensor<TensorRole::bias>, {.called = {{{"b"}}}}),
+           "Is added to them; the same forms", set_tensor<TensorRole::bias>, {.called = {{{"b"}}}}),
     Option("--zero-centered-weight", kNormalizing, kNormalization, kFlag, "Multiply by 1 + weight",
            [](Arguments& a, const Value&) { a.normalization.options.zero_centered_weight = true; },
            {.no_effect = {{{.without = "--weight", .in = kReadingTensors & ~kMutants}}},
             .called = {{{"zero-centered-gamma add-unit-offset unit-offset"}}}}),
     Option("--rms", kNormalizing, kNormalization, kFlag,
-           "No mean; the mean of squares (divided by n - N) for the variance",
+           "RMS norm: no mean; the mean of squares (divided by n - N) for the variance",
            [](Arguments& a, const Value&) { a.normalization.options.formula.rms = true; },
            {.called = {{{"rmsnorm rms-norm"}}}}),
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
@@ -466,18 +466,19 @@ constexpr Option kOptions[] = {
            },
            {.value_of = input_formats,
             .called = {{{"raw", "here it is --from raw"}, {"input-format in-format"}}}}),
-    Option("--as", kReadingTensors & ~kOfTwoInputs, kInput, "DTYPE",
-           "The dtype of --from raw; also of an .npy of dtype V2 (bfloat16) or V1 (float8_e4m3fn, "
-           "float8_e5m2)",
-           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
-           {.advice = {Setting::dtype, "--as {} reads them so"}}),
     Option(
-        "--as", kOfTwoInputs, kInput, "DTYPE[,DTYPE]",
-        "What the elements of --from raw are, of all inputs or each by position; also of an .npy "
-        "of dtype V2 or V1",
-        [](Arguments& a, const Value& v) {
-          a.input.as = v.each([](const Value& one) { return one.dtype(input_dtypes()); });
-        }),
+        "--as", kReadingTensors & ~kOfTwoInputs, kInput, "DTYPE",
+        "The dtype of what tells none: --from raw; JSON, which is float64 else; an .npy of dtype "
+        "V2 (bfloat16) or V1 (float8_e4m3fn, float8_e5m2)",
+        [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(input_dtypes()); },
+        {.advice = {Setting::dtype, "--as {} reads them so"}}),
+    Option("--as", kOfTwoInputs, kInput, "DTYPE[,DTYPE]",
+           "The dtype of what tells none, of all inputs or each by position: --from raw; JSON, "
+           "which is "
+           "float64 else; an .npy of dtype V2 or V1",
+           [](Arguments& a, const Value& v) {
+             a.input.as = v.each([](const Value& one) { return one.dtype(input_dtypes()); });
+           }),
     Option("--shape", kReadingTensors, kInput, "D[,D...]",
            "The shape of --from raw; one size may be -1, for what the file has",
            [](Arguments& a, const Value& v) { a.input.options.shape = v.shape(-1); },
@@ -538,7 +539,7 @@ constexpr Option kOptions[] = {
            "What another kernel wrote, in place of ACTUAL: no element may be off by more than "
            "--factor times what T is off at most",
            set_tensor<TensorRole::baseline>),
-    Option("--factor", kCompare, kCriteria, "F", "So many times (default 2)",
+    Option("--factor", kCompare, kCriteria, "F", "How many times (default 2)",
            [](Arguments& a, const Value& v) { a.factor = v.real_not_negative(); },
            {.no_effect = {{{.without = "--baseline"}}}}),
     Option("--max-mismatched", kJudging, kCriteria, "N|P%",
@@ -681,7 +682,7 @@ constexpr Option kOptions[] = {
                         {"mean", kOfStats, kShow},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
-           "The same of what they are multiplied by, 1/sqrt(var + eps) or so",
+           "The same of their rstd: 1/sqrt(var + eps), or 1/(sqrt(var) + eps)",
            [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"rstd std", kReported, kStats | kReport},
@@ -769,7 +770,7 @@ constexpr Option kOptions[] = {
         set_digits,
         {.no_effect = kTextAlone, .called = {{{"precision"}, {"width linewidth", kFitsTerminal}}}}),
     Option("--header", kShow, kOutput, kFlag,
-           "Name, dtype and shape first (as always on a terminal)",
+           "Name, dtype and shape first, as on a terminal; JSON, without a dtype, is float64",
            [](Arguments& a, const Value&) { a.header = true; }, {.no_effect = kTextAlone}),
     Option(
         "--linewidth", kJudging, kOutput, "N",

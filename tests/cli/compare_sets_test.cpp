@@ -182,7 +182,7 @@ TEST_CASE("what cannot be meant is refused before anything is compared") {
       {{"empty.json", "empty.json"}, {"empty.json and empty.json have no tensors"}},
       {"renamed.json b.json --common"_w, {"have no name in common", "hint: --rename"}},
       {"a.json b.json --skip *"_w, {"--skip leaves no tensor"}},
-      {"a.json b.json --as bfloat16"_w, {"--as bfloat16 is for an .npy of dtype V2"}},
+      {"a.json b.json --as bfloat16"_w, {"--as bfloat16 has no effect on a.json and b.json"}},
       {"one.json one.json --common"_w, {"--common has no effect", "one tensor on each side"}},
       {"a.json:h.7 b.json:h.7 --only h*"_w, {"--only has no effect"}},
       {"one.json one.json --skip h*"_w, {"--skip has no effect"}},

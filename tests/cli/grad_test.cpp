@@ -655,7 +655,8 @@ TEST_CASE("grad refuses what does not fit before anything is written", "[grad]")
            {kInputs + "--axis 2"_w, {"x.npy: (6, 5)", "axis 2"}},
            {"lines.jsonl --dy dy.npy"_w, {"JSON Lines", "hint: name one: lines.jsonl:1"}},
            {"- --dy -"_w, {"standard input is named for two inputs"}},
-           {kInputs + "--as bfloat16"_w, {"x.npy: is float64, found --as bfloat16"}},
+           {kInputs + "--as bfloat16"_w,
+            {"x.npy: is float64, which --as bfloat16 does not change"}},
            {kInputs + "--kernel no"_w, {"'no'"}},
        }) {
     refused(words, message, out);

@@ -252,7 +252,7 @@ TEST_CASE("a line of statistics for every tensor", "[sets]") {
   const Dump dump;
   const std::string csv = dump.shell_output("lnorm stats acts.npz --csv");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 13);
-  CHECK(csv.starts_with("name,"));
+  CHECK(csv.starts_with("tensor,"));
   // The table of one tensor has the same rows.
   const std::string all = dump.shell_output("lnorm stats acts.npz --all");
   CHECK(contains(all, dump.shell_output("lnorm stats acts.npz:h.5.in --all")));

@@ -39,7 +39,7 @@ struct Found {
 // Nothing where the pickle is refused; without views of other dtypes.
 std::optional<std::vector<Found>> find(std::string_view pickle) {
   return unless_refused([&] {
-    const lnorm::Pickle values = lnorm::read_pickle(pickle, "x", lnorm::is_torch_global);
+    const lnorm::Pickle values = lnorm::read_pickle(pickle, "x");
     std::vector<Found> result;
     for (const auto& tensor : lnorm::find_torch_tensors(values, "x")) {
       try {

@@ -11,6 +11,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/json/json_text.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/safetensors/safetensors_header.hpp"
 
 namespace lnorm {
@@ -20,12 +21,12 @@ namespace {
 // A format that is not read.
 struct Signature {
   std::string_view bytes;
-  std::string_view what;    // "an HDF5 file"
-  std::string_view python;  // the line of Python that makes an .npy of it, or nothing; or a command
+  std::string_view what;  // "an HDF5 file"
+  std::string_view hint;  // how Python makes an .npy of it, as in hint_about
 };
 
 constexpr std::string_view kReadPrinted =
-    R"sh(python3 -c "import ast, re, sys; print(ast.literal_eval(re.search(r'\[.*\]', sys.stdin.read(), re.S)[0]))" < x.txt > x.json)sh";
+    R"sh(python3 -c "import ast, re, sys; print(ast.literal_eval(re.search(r'\[.*\]', sys.stdin.read(), re.S)[0]))" < 'FILE' > 'FILE.json')sh";
 
 // What people feed by mistake.
 constexpr std::array kSignatures{
@@ -36,18 +37,19 @@ constexpr std::array kSignatures{
               "compressed with xz; decompress it first (xz -dc)", ""},
     Signature{"BZh", "compressed with bzip2; decompress it first (bzip2 -dc)", ""},
     Signature{"\x89HDF\r\n\x1a\n", "an HDF5 file",
-              "numpy.save('x.npy', h5py.File('x.h5')['NAME'][()])"},
+              "in Python: numpy.save('FILE.npy', h5py.File('FILE')['NAME'][()])"},
     Signature{"MATLAB 5.0 MAT-file", "a MATLAB 5 file",
-              "numpy.save('x.npy', scipy.io.loadmat('x.mat')['NAME'])"},
+              "in Python: numpy.save('FILE.npy', scipy.io.loadmat('FILE')['NAME'])"},
     // HDF5, in which axes are the other way round.
     Signature{"MATLAB 7.3 MAT-file", "a MATLAB 7.3 file",
-              "numpy.save('x.npy', h5py.File('x.mat')['NAME'][()].T)"},
+              "in Python: numpy.save('FILE.npy', h5py.File('FILE')['NAME'][()].T)"},
     Signature{"PAR1", "a Parquet file",
-              "numpy.save('x.npy', pandas.read_parquet('x.parquet').to_numpy())"},
+              "in Python: numpy.save('FILE.npy', pandas.read_parquet('FILE').to_numpy())"},
     Signature{"ARROW1", "an Arrow file",
-              "numpy.save('x.npy', pyarrow.ipc.open_file('x.arrow').read_pandas().to_numpy())"},
+              "in Python: numpy.save('FILE.npy', "
+              "pyarrow.ipc.open_file('FILE').read_pandas().to_numpy())"},
     Signature{"FEA1", "a Feather file",
-              "numpy.save('x.npy', pandas.read_feather('x.feather').to_numpy())"},
+              "in Python: numpy.save('FILE.npy', pandas.read_feather('FILE').to_numpy())"},
     Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)",
               ""},
     Signature{"\xff\xfe", "UTF-16 text, expected UTF-8", ""},
@@ -66,8 +68,9 @@ constexpr std::array kSignatures{
 // It has no signature.
 constexpr Signature kTFRecord{
     "", "a TFRecord file",
-    "numpy.save('x.npy', [tensorflow.train.Example.FromString(r.numpy()).features.feature['NAME']"
-    ".float_list.value for r in tensorflow.data.TFRecordDataset('x.tfrecord')])"};
+    "in Python: numpy.save('FILE.npy', "
+    "[tensorflow.train.Example.FromString(r.numpy()).features.feature['NAME']"
+    ".float_list.value for r in tensorflow.data.TFRecordDataset('FILE')])"};
 
 std::uint32_t crc32c(std::string_view bytes) noexcept {
   constexpr std::uint32_t kReversedPolynomial = 0x82f63b78;
@@ -122,7 +125,9 @@ bool has_safetensors_header(const ByteSource& source) {
 
 bool starts_json(std::string_view head) {
   if (head.starts_with(kByteOrderMark)) return true;
-  return trimmed_json(head).find_first_of("[{-0123456789NIn") == 0;
+  head = trimmed_json(head);
+  return head.find_first_of("[{-0123456789") == 0 || head.starts_with("NaN") ||
+         head.starts_with("Infinity") || head.starts_with("null");
 }
 
 // Which no text has, and elements alone have soon.
@@ -166,9 +171,7 @@ Format detect_format(ByteSource& source) {
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
   if (const Signature* const found = find_signature(head)) {
-    source.fail(concat("is ", found->what), found->python.empty() || found->python == kReadPrinted
-                                                ? std::string(found->python)
-                                                : concat("in Python: ", found->python));
+    source.fail(concat("is ", found->what), hint_about(source.name(), std::string(found->hint)));
   }
   const bool is_binary = has_control_characters(head);
   const bool names_elements = is_named_as_elements(source.name());
@@ -184,7 +187,10 @@ Format detect_format(ByteSource& source) {
              ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
              printable(head.substr(0, 16)), "'");
   if (is_binary || names_elements) throw ElementsAlone(what);
-  throw Error(what);
+  head = trimmed_json(as_text(source.peek(ByteSource::kLookAhead)));
+  const std::string_view second = trimmed_json(head.substr(std::min(head.find('\n'), head.size())));
+  throw Error(what,
+              second.find_first_of("-.0123456789") == 0 ? hint_for_table(source.name(), true) : "");
 }
 
 }  // namespace lnorm

@@ -61,7 +61,7 @@ std::unique_ptr<TensorSetSink> create_safetensors(ByteSink& bytes,
 std::unique_ptr<TensorSet> open_json_file(std::unique_ptr<ByteSource> bytes,
                                           const ReadOptions& options, const Line&) {
   if (is_index_of_shards(bytes->name())) return open_shards(std::move(bytes));
-  return open_json(std::move(bytes), options.in_parallel);
+  return open_json(std::move(bytes), options.in_parallel, options.as.value_or(DType::float64));
 }
 
 std::unique_ptr<TensorSink> create_json(ByteSink& bytes, const TensorInfo& tensor,
@@ -74,9 +74,9 @@ std::unique_ptr<TensorSetSink> create_json_object(ByteSink& bytes, const std::ve
   return make_json_object_sink(bytes, options.nan);
 }
 
-std::unique_ptr<TensorSet> open_json_line(std::unique_ptr<ByteSource> bytes, const ReadOptions&,
-                                          const Line& line) {
-  return set_of(JsonLines(std::move(bytes)).only(line), "");
+std::unique_ptr<TensorSet> open_json_line(std::unique_ptr<ByteSource> bytes,
+                                          const ReadOptions& options, const Line& line) {
+  return set_of(JsonLines(std::move(bytes), options.as).only(line), "");
 }
 
 std::unique_ptr<TensorSet> open_raw_file(std::unique_ptr<ByteSource> bytes,

@@ -37,7 +37,8 @@ using OpenSets = std::map<std::string, OpenSet>;
 struct ReadOptions {
   std::optional<Format> from = {};  // not by content
   bool yields = false;  // but where the bytes begin with what tells their format (tells_format)
-  std::optional<DType> as = {};  // for elements whose dtype the file does not tell (npy.hpp; raw)
+  std::optional<DType> as =
+      {};  // of elements whose dtype the file does not tell (npy.hpp; raw; JSON of inputs)
 
   // These are of raw alone, which needs a shape. One size may be -1: what the length of the file says.
   std::optional<Shape> shape = {};

@@ -48,4 +48,13 @@ std::string hint_to_nearest(std::string_view file, const std::string& nearest) {
   return nearest.empty() ? "" : concat("did you mean ", member_word(file, nearest), "?");
 }
 
+std::string hint_about(const std::string& file, std::string hint) {
+  constexpr std::string_view kFile = "FILE";
+  if (file == "standard input" || file.find('\'') != file.npos) return hint;
+  for (std::size_t at = 0; (at = hint.find(kFile, at)) != hint.npos; at += file.size()) {
+    hint.replace(at, kFile.size(), file);
+  }
+  return hint;
+}
+
 }  // namespace lnorm

@@ -25,4 +25,7 @@ std::string hint_to_name(std::string_view file_and_member);
 // if none is near.
 std::string hint_to_nearest(std::string_view file, const std::string& nearest);
 
+// A hint in which 'FILE' stands for a file. file: as in messages.
+std::string hint_about(const std::string& file, std::string hint);
+
 }  // namespace lnorm

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/nearest.hpp"
 #include "lnorm/core/pattern.hpp"
@@ -181,6 +182,8 @@ class Opening {
                          : open_file(name_.path);
     const bool is_given = options.from && !(options.yields && tells_format(*bytes_));
     format_ = is_given ? *options.from : detect();
+    const bool is_for_json = role != Role::auxiliary && options.as && is_npy_dtype(*options.as);
+    if (!is_for_json && !format_row(format_).is_binary) options_.as.reset();
   }
 
   // Whether it is every line of JSON Lines, or a member of every line.
@@ -189,7 +192,7 @@ class Opening {
   }
 
   TensorLines lines() {
-    const auto lines = std::make_shared<JsonLines>(std::move(bytes_));
+    const auto lines = std::make_shared<JsonLines>(std::move(bytes_), options_.as);
     return [lines, member = name_.member, label = label()]() -> std::optional<OpenedTensor> {
       auto found = lines->next(member);
       if (!found) return std::nullopt;
@@ -234,9 +237,11 @@ class Opening {
       return detect_format(*bytes_);
     } catch (const ElementsAlone& error) {
       if (role_ != Role::auxiliary) throw Error(error.what(), kElementsAlone);
-      throw Error(error.what(),
-                  "elements alone, in Python: "
-                  "numpy.save('x.npy', numpy.fromfile('x.bin', 'float32').reshape(D, D))");
+      throw Error(
+          error.what(),
+          hint_about(bytes_->name(),
+                     "elements alone, in Python: "
+                     "numpy.save('FILE.npy', numpy.fromfile('FILE', 'float32').reshape(D, D))"));
     }
   }
 
@@ -283,9 +288,6 @@ class Opening {
         throw Error(error.what(), Remedy{Remedy::Setting::format, "jsonl"});
       }
       throw Error(error.what(), hint_for_lines());
-    } catch (const LooseNumbers& error) {
-      if (role_ == Role::auxiliary) throw;
-      throw Error(error.what(), error.hint(), kElementsAlone);
     }
   }
 

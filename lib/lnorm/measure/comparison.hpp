@@ -173,6 +173,9 @@ struct Comparison : ComparedElements {
     return non_finite_one_side - rounded_to_infinity + non_finite_differing;
   }
 
+  // Those, and the pairs of which both are finite.
+  std::int64_t judged() const noexcept { return errors.pairs() + not_finite(); }
+
   // Whether they are all that fails, so that the distances say nothing of it.
   bool fails_by_nan_alone() const noexcept { return mismatched > 0 && mismatched == not_finite(); }
 

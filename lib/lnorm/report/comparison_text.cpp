@@ -117,7 +117,7 @@ class ComparisonText {
     text_.folded(rounded      ? "correctly rounded: "
                  : same_dtype ? "equal bits: "
                               : "equal numbers: ",
-                 right, " / ", errors.pairs(), " (", percentage_text(right, errors.pairs()), ")");
+                 right, " / ", c_.judged(), " (", percentage_text(right, c_.judged()), ")");
     const auto number = [this](const std::optional<double>& figure, int digits = 3) {
       if (c_.fails_by_nan_alone()) return std::string("nan");
       return figure ? rounded_text(*figure, digits) : "none";

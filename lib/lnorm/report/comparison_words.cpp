@@ -139,7 +139,7 @@ std::string exact_text(Ulps ulps) {
 std::string ulp_shares_text(const Comparison& comparison) {
   constexpr std::size_t kNear = 5;  // classes, up to 4 ulp
   const UlpCounts& counts = comparison.ulp_counts;
-  const std::int64_t all = comparison.errors.pairs();
+  const std::int64_t all = comparison.judged();
   std::string text;
   std::int64_t within = 0;
   for (const std::size_t i : classes_of(comparison)) {

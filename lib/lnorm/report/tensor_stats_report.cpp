@@ -207,7 +207,7 @@ Record record_of(const NamedStats& tensor) {
   const ColumnSummary& mean = stats.means;
   const ColumnSummary& variance = stats.variances;
   return {
-      {"name", tensor.name},
+      {"name", tensor.name, "", "tensor"},
       {"dtype", x.dtype},
       {"shape", file_shape(x)},
       {"axes", file_axes(x, stats.axes), "", "", 1},

@@ -43,6 +43,7 @@ TEST_CASE("a file of another format is named, with the Python that makes an .npy
     const Refusal found = refusal(c.bytes + std::string(64, '\0'));
     CHECK(found.what == "x: is " + c.what);
     CHECK(found.hint.starts_with("in Python: numpy.save('x.npy', "));
+    CHECK(found.hint.find("('x')") != std::string::npos);
     CHECK(found.hint.find(c.python) != std::string::npos);
     CHECK(found.hint.find('\n') == std::string::npos);
   }

@@ -122,13 +122,14 @@ TEST_CASE("the statistics of tensors as JSON and as CSV are whole", "[report]") 
   CHECK(report["summary"] == json::parse(R"({"tensors": 2, "elements": 8, "bytes": 32,
       "non_finite_tensors": 0, "first_non_finite": null})"));
   CHECK(json::parse(written({}, "json"))["tensors"] == json::array());
-  CHECK(written(tensors, "csv") ==
-        "name,dtype,shape,rows,row_length,non_finite_rows,non_finite_elements,mean_min,mean_median,"
-        "mean_max,variance_min,variance_median,variance_max,largest,largest_index,axes,ddof,"
-        "first_non_finite_index,mean_count,variance_count\n"
-        "\"a, \"\"b\"\"\",float32,\"(2, 4)\",2,4,0,0,-0.25,0.5,1,1e-09,2,12.5,-7.5,\"(0, "
-        "3)\",(1),0,,2,2\n"
-        "empty,float32,(0),0,0,0,0,,,,,,,,,(0),0,,0,0\n");
+  CHECK(
+      written(tensors, "csv") ==
+      "tensor,dtype,shape,rows,row_length,non_finite_rows,non_finite_elements,mean_min,mean_median,"
+      "mean_max,variance_min,variance_median,variance_max,largest,largest_index,axes,ddof,"
+      "first_non_finite_index,mean_count,variance_count\n"
+      "\"a, \"\"b\"\"\",float32,\"(2, 4)\",2,4,0,0,-0.25,0.5,1,1e-09,2,12.5,-7.5,\"(0, "
+      "3)\",(1),0,,2,2\n"
+      "empty,float32,(0),0,0,0,0,,,,,,,,,(0),0,,0,0\n");
 }
 
 TEST_CASE("a long name keeps its ends and its numbers", "[report]") {

@@ -7,6 +7,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/gguf/gguf_header.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 
 namespace lnorm {
@@ -41,8 +42,11 @@ class GgufSet final : public TensorSet {
         type,
         concat(printable(label), ": is quantized as ", type, ", expected ",
                dtype_list(&DTypeRow::ggml)),
-        "in Python: t = next(t for t in gguf.GGUFReader('x.gguf').tensors if t.name == 'NAME'); "
-        "numpy.save('x.npy', gguf.dequantize(t.data, t.tensor_type))");
+        hint_about(
+            name(),
+            concat("in Python: t = next(t for t in gguf.GGUFReader('FILE').tensors if t.name == '",
+                   tensor.name,
+                   "'); numpy.save('x.npy', gguf.dequantize(t.data, t.tensor_type))")));
   }
 
   Member describe(std::size_t index) const override {

@@ -37,13 +37,13 @@ bool JsonLines::read_line() {
 }
 
 std::unique_ptr<TensorSource> JsonLines::parse_line() {
-  return parse_json(bytes_->name(), std::exchange(line_, {}), number_);
+  return parse_json(bytes_->name(), std::exchange(line_, {}), number_, dtype_);
 }
 
 std::optional<JsonLineMember> JsonLines::next(const std::optional<std::string>& member) {
   if (!read_line()) return std::nullopt;
   if (!member) return JsonLineMember{parse_line(), "", ""};
-  return parse_json_line_member(bytes_->name(), std::exchange(line_, {}), number_, *member);
+  return parse_json_line_member(bytes_->name(), std::exchange(line_, {}), number_, *member, dtype_);
 }
 
 std::unique_ptr<TensorSource> JsonLines::only(const std::optional<std::string>& line) {

@@ -16,7 +16,8 @@ namespace lnorm {
 // nothing.
 class JsonLines {
  public:
-  explicit JsonLines(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
+  JsonLines(std::unique_ptr<ByteSource> bytes, std::optional<DType> dtype)
+      : bytes_(std::move(bytes)), dtype_(dtype.value_or(DType::float64)) {}
 
   // The tensor of the next line, or the member of that name of it, which is an object, as soon as that line is there;
   // nothing after the last one. It is named "x.jsonl:2", and so begins what is thrown about it.
@@ -32,6 +33,7 @@ class JsonLines {
   std::unique_ptr<TensorSource> parse_line();
 
   std::unique_ptr<ByteSource> bytes_;
+  DType dtype_;
   std::string line_;
   std::int64_t number_ = 0;  // of line_, from 1
 };

@@ -32,6 +32,7 @@ class JsonReader {
   explicit JsonReader(const PaddedJson& json)
       : text_(json.name, json.text, json.line.value_or(1)), in_parallel_(json.in_parallel) {
     tensor_.info.name = json.line ? concat(json.name, ':', *json.line) : json.name;
+    tensor_.info.dtype = json.dtype;
   }
 
   JsonTensor read() {

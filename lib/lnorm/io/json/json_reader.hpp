@@ -21,6 +21,7 @@ struct PaddedJson {
   std::string_view text;
   std::optional<std::int64_t> line;  // the number of its first line, which the tensor's name gets
   InParallel in_parallel = one_by_one;
+  DType dtype = DType::float64;  // of a tensor that does not tell its own
 };
 inline constexpr std::size_t kJsonPadding = 64;
 

@@ -60,11 +60,11 @@ RawBytes read_text(ByteSource& bytes, const InParallel& in_parallel) {
 
 class JsonSet final : public TensorSet {
  public:
-  JsonSet(ByteSource& bytes, const InParallel& in_parallel)
+  JsonSet(ByteSource& bytes, const InParallel& in_parallel, DType dtype)
       : TensorSet(bytes.name()), text_(read_text(bytes, in_parallel)) {
     const std::size_t size = text_.size();
     text_.resize(size + kJsonPadding, std::byte{' '});  // simdjson looks at some of it
-    json_ = {bytes.name(), as_text(text_).substr(0, size), {}, in_parallel};
+    json_ = {bytes.name(), as_text(text_).substr(0, size), {}, in_parallel, dtype};
     members_ = json_members(json_);
     if (!members_) info(0);
   }
@@ -116,10 +116,12 @@ class JsonSet final : public TensorSet {
 };
 
 // A text at hand, which gets the padding.
-PaddedJson padded(const std::string& name, std::string& text, std::optional<std::int64_t> line) {
+PaddedJson padded(const std::string& name, std::string& text, std::optional<std::int64_t> line,
+                  DType dtype) {
   const std::size_t size = text.size();
   text.resize(size + kJsonPadding);
-  return {.name = name, .text = std::string_view(text).substr(0, size), .line = line};
+  return {
+      .name = name, .text = std::string_view(text).substr(0, size), .line = line, .dtype = dtype};
 }
 
 [[noreturn]] void fail(const PaddedJson& json, const std::string& what, std::string hint = {}) {
@@ -130,13 +132,13 @@ PaddedJson padded(const std::string& name, std::string& text, std::optional<std:
 }  // namespace
 
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
-                                     const InParallel& in_parallel) {
-  return std::make_unique<JsonSet>(*bytes, in_parallel);
+                                     const InParallel& in_parallel, DType dtype) {
+  return std::make_unique<JsonSet>(*bytes, in_parallel, dtype);
 }
 
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
-                                         std::optional<std::int64_t> line) {
-  const PaddedJson json = padded(name, text, line);
+                                         std::optional<std::int64_t> line, DType dtype) {
+  const PaddedJson json = padded(name, text, line, dtype);
   const auto members = json_members(json);
   if (!members) return source_of(read_json(json));
   if (members->size() != 1) {
@@ -148,8 +150,8 @@ std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string te
 }
 
 JsonLineMember parse_json_line_member(const std::string& name, std::string text, std::int64_t line,
-                                      const std::string& member) {
-  const PaddedJson json = padded(name, text, line);
+                                      const std::string& member, DType dtype) {
+  const PaddedJson json = padded(name, text, line, dtype);
   const auto members = json_members(json);
   if (!members) fail(json, concat("found no object with a member '", short_name(member), "'"));
   const auto found = std::find_if(members->begin(), members->end(),

@@ -14,7 +14,7 @@
 // Tensors as JSON [RFC 8259]: a number, nested arrays of numbers, or
 //   {"shape": [2, 3], "data": [1, 2, 3, 4, 5, 6], "dtype": "float32"}
 // whose data may be nested, too, and whose dtype may be left out: then, as without an object, it is
-// float64. An object of other members holds a tensor by each name. NaN, Infinity and -Infinity are
+// dtype. An object of other members holds a tensor by each name. NaN, Infinity and -Infinity are
 // read and written as Python does; null is read as NaN. Depth at most kMaxDims; one byte order mark
 // at the start is skipped.
 namespace lnorm {
@@ -22,11 +22,13 @@ namespace lnorm {
 // The tensors of a whole text: one without a name, or those of an object, in its order. Throws Error with line,
 // column and index path.
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
-                                     const InParallel& in_parallel = one_by_one);
+                                     const InParallel& in_parallel = one_by_one,
+                                     DType dtype = DType::float64);
 
 // The one tensor of a text at hand; name is for messages, which name a line by its number.
 std::unique_ptr<TensorSource> parse_json(const std::string& name, std::string text,
-                                         std::optional<std::int64_t> line = {});
+                                         std::optional<std::int64_t> line = {},
+                                         DType dtype = DType::float64);
 
 // The tensor of a line, or a member of it and what stands around that.
 struct JsonLineMember {
@@ -35,7 +37,7 @@ struct JsonLineMember {
   std::string after;
 };
 JsonLineMember parse_json_line_member(const std::string& name, std::string text, std::int64_t line,
-                                      const std::string& member);
+                                      const std::string& member, DType dtype);
 
 enum class JsonNan { python, null };
 

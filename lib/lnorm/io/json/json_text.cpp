@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
 
 namespace lnorm {
 
@@ -42,6 +43,13 @@ std::string_view trimmed_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kJsonBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kJsonBlanks) - first + 1);
+}
+
+std::string hint_for_table(const std::string& file, bool has_header) {
+  constexpr auto kRows =
+      R"sh(print([[float(v) for v in line.replace(',', ' ').split()] for line in sys.stdin])" < 'FILE' > 'FILE.json')sh";
+  return hint_about(file, concat(R"(lines of numbers become JSON by python3 -c "import sys; )",
+                                 has_header ? "next(sys.stdin); " : "", kRows));
 }
 
 std::string JsonText::found(const char* at) const {
@@ -100,9 +108,7 @@ void JsonText::fail_after_value(const char* at) const {
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
   if (starts_number(trimmed_json(text_)) && starts_number(other)) {
-    throw LooseNumbers(
-        message(next, what),
-        R"sh(lines of numbers become JSON by python3 -c "import sys; print([[float(v) for v in line.replace(',', ' ').split()] for line in sys.stdin])" < x.txt > x.json)sh");
+    fail(next, what, hint_for_table(name_));
   }
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
   fail(next, what);

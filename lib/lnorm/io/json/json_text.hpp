@@ -21,11 +21,8 @@ class MoreLines : public Error {
   using Error::Error;
 };
 
-// The text goes on after a number with another one: a list without its brackets, it seems.
-class LooseNumbers : public Error {
- public:
-  using Error::Error;
-};
+// Says how lines of numbers become JSON, perhaps those below a line of words.
+std::string hint_for_table(const std::string& file, bool has_header = false);
 
 // A JSON text and its name: what messages need to say where something is. Positions are pointers into
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.

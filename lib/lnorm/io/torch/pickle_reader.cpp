@@ -28,9 +28,7 @@ std::optional<std::int64_t> to_integer(std::string_view bytes) {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, const std::string& name,
-         const std::function<bool(std::string_view)>& is_known)
-      : bytes_(bytes), name_(name), is_known_(is_known) {}
+  Reader(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
 
   Pickle read() {
     for (std::size_t count = 0;; ++count) {
@@ -97,6 +95,7 @@ class Reader {
   PickleValue& top(PickleKind kind, std::string_view expected) {
     if (stack_.size() <= floor()) fail("takes a value that is not there");
     PickleValue& value = pickle_.values[stack_.back()];
+    if (value.kind == PickleKind::call) return of_objects_;
     if (value.kind != kind) fail(concat("adds to what is not ", expected));
     return value;
   }
@@ -127,13 +126,7 @@ class Reader {
   }
 
   void push_global(std::string_view module, std::string_view name) {
-    std::string text = concat(module, '.', name);
-    if (text != kOrderedDict && !is_known_(text)) {
-      fail(concat("names '", short_name(text),
-                  "', which is no part of a tensor: nothing is imported or called"),
-           "save tensors alone: torch.save(model.state_dict(), 'x.pt')");
-    }
-    push({.kind = PickleKind::global, .text = std::move(text)});
+    push({.kind = PickleKind::global, .text = concat(module, '.', name)});
   }
   void push_named_global() {
     const PickleId name = pop();
@@ -246,7 +239,8 @@ class Reader {
         return push_named_global();
       case 'Q':  // BINPERSID
         return push({.kind = PickleKind::persistent, .items = pop_last(1)});
-      case 'R':  // REDUCE
+      case 'R':   // REDUCE
+      case 0x81:  // NEWOBJ
         return call();
       case 'b':  // BUILD
         pop();
@@ -255,7 +249,7 @@ class Reader {
       default:
         fail(concat("opcode '", printable({reinterpret_cast<const char*>(&opcode), 1}),
                     "', which no tensor needs"),
-             "save tensors alone: torch.save(model.state_dict(), 'x.pt')");
+             hint_to_save_tensors(name_));
     }
   }
 
@@ -271,10 +265,10 @@ class Reader {
 
   std::string_view bytes_;
   const std::string& name_;
-  const std::function<bool(std::string_view)>& is_known_;
   std::size_t offset_ = 0;
   std::size_t at_ = 0;  // of the opcode
   Pickle pickle_;
+  PickleValue of_objects_;  // their items, which are passed over
   std::vector<PickleId> stack_;
   std::vector<std::size_t> marks_;  // how high the stack was
   std::vector<std::optional<PickleId>> memo_;
@@ -283,9 +277,15 @@ class Reader {
 
 }  // namespace
 
-Pickle read_pickle(std::string_view bytes, const std::string& name,
-                   const std::function<bool(std::string_view)>& is_known) {
-  return Reader(bytes, name, is_known).read();
+std::string hint_to_save_tensors(const std::string& file) {
+  return hint_about(file,
+                    "in Python: x = torch.load('FILE', weights_only=False); torch.save({k: v for "
+                    "k, v in getattr(x, "
+                    "'state_dict', lambda: x)().items() if torch.is_tensor(v)}, 'FILE.pt')");
+}
+
+Pickle read_pickle(std::string_view bytes, const std::string& name) {
+  return Reader(bytes, name).read();
 }
 
 }  // namespace lnorm

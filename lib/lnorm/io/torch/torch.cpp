@@ -226,11 +226,12 @@ class TorchSet final : public TensorSet {
     }
     if (find("constants.pkl")) {
       fail("is a TorchScript archive, expected tensors of torch.save",
-           "in Python: torch.save(torch.jit.load('x.pt').state_dict(), 'y.pt')");
+           hint_about(name(),
+                      "in Python: torch.save(torch.jit.load('FILE').state_dict(), 'FILE.pt')"));
     }
     read_byte_order();
     const std::string bytes = read_small(kPickle.substr(1), kMaxPickleBytes);
-    pickle_ = read_pickle(bytes, name(), is_torch_global);
+    pickle_ = read_pickle(bytes, name());
     tensors_ = find_torch_tensors(pickle_, name());
     for (const NamedTensor& tensor : tensors_) {
       // A tensor may have many names.

@@ -12,6 +12,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/tensor_set.hpp"
+#include "lnorm/io/torch/pickle_reader.hpp"
 
 namespace lnorm {
 
@@ -87,6 +88,12 @@ class Finder {
   Finder(const Pickle& pickle, const std::string& file) : pickle_(pickle), file_(file) {}
 
   std::vector<NamedTensor> find() {
+    if (const PickleValue& root = pickle_[pickle_.root]; is_object(root)) {
+      throw Error(
+          concat(printable(file_), ": is an object of ", short_name(pickle_[root.items[0]].text),
+                 ", expected tensors: nothing is imported or called"),
+          hint_to_save_tensors(file_));
+    }
     visit(pickle_.root, 0);
     std::unordered_set<std::string_view> names;
     for (const NamedTensor& tensor : found_) {
@@ -111,13 +118,17 @@ class Finder {
   bool is_tensor(const PickleValue& value) const {
     return value.kind == PickleKind::call && pickle_[value.items[0]].text.starts_with(kRebuild);
   }
+  // Of a class that no tensor needs.
+  bool is_object(const PickleValue& value) const {
+    return value.kind == PickleKind::call && !is_torch_global(pickle_[value.items[0]].text);
+  }
 
   void visit(PickleId id, int level) {
     const PickleValue& value = pickle_[id];
     if (++visits_ > kMaxVisits) {
       fail(concat("the pickle names more than ", kMaxVisits, " values"));
     }
-    if (is_tensor(value)) {
+    if (is_tensor(value) || (is_object(value) && has_name_)) {
       if (!has_name_) fail("a tensor stands under a key that is neither a string nor an integer");
       if (found_.size() == kMaxTensors) {
         fail(concat("the pickle names more than ", kMaxTensors, " tensors"));
@@ -218,6 +229,11 @@ class TensorReader {
     for (const auto& [name, what, instead] : kUnsupportedTensors) {
       if (name != function) continue;
       refuse(what, concat("is a ", what, " tensor, expected one of elements"), instead);
+    }
+    if (!is_torch_global(function)) {
+      throw UnsupportedDType(short_name(function),
+                             concat(printable(name_), ": is an object of ", short_name(function),
+                                    ", expected a tensor"));
     }
     refuse("unknown", concat("is made by ", short_name(function), ", which lnorm does not know"),
            "x.detach().clone()");

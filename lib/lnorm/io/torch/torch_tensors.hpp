@@ -21,7 +21,7 @@ struct NamedTensor {
 };
 
 // The tensors in a pickle's dicts, lists and tuples, in their order. A name is keys and numbers, joined by
-// dots; that of a tensor alone is empty. Other values are passed over. Throws Error, which begins with file, if
+// dots; that of a tensor alone is empty. Objects of other classes are named as well; other values are passed over. Throws Error, which begins with file, if
 // two names are the same, for a key that cannot be part of one, and for values that nest deeper or are more
 // than any model needs, such as a list that holds itself.
 std::vector<NamedTensor> find_torch_tensors(const Pickle& pickle, const std::string& file);
