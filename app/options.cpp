@@ -274,9 +274,6 @@ constexpr Option kOptions[] = {
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of their rstd",
            set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-rstd"}}}}),
-    Option("--actual-sum", kCheck, kKernel, "T", "The same of INPUT and --residual's sum",
-           set_tensor<TensorRole::actual_sum>,
-           {.no_effect = {{{.without = "--residual"}}}, .called = {{{"save-sum"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",
@@ -379,6 +376,10 @@ constexpr Option kOptions[] = {
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
            set_tensor<TensorRole::residual>),
+    Option("--actual-sum", kCheck, kNormalization, "T",
+           "The sum with --residual that the kernel has saved, which is judged as well",
+           set_tensor<TensorRole::actual_sum>,
+           {.no_effect = {{{.without = "--residual"}}}, .called = {{{"save-sum"}}}}),
     Option("--round", kApply | kCheck, kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias), y (before --quantize)",
