@@ -153,10 +153,8 @@ class Checking {
     const auto alone = std::move(tensor.source);
     auto source = companions_.add_residual(std::make_unique<LentSource>(*alone), plan.rounding,
                                            work.threads());
-    // What is judged is read again, by rows.
-    if (explains_ || has(TensorRole::dy) || has(TensorRole::actual_sum)) {
-      source = with_random_access(std::move(source));
-    }
+    // Rows that the tree bound does not hold are read again.
+    source = with_random_access(std::move(source));
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     std::vector<NamedCheck> found;
     if (has(TensorRole::output)) {

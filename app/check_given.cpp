@@ -215,6 +215,11 @@ bool are_same_file(const std::string& a, const std::string& b) {
   if (left && S_ISCHR(left->st_mode)) return false;
   if (a == b) return true;
   const auto right = os::status(b);
+  if (!left && !right) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(a, ignored) ==
+           std::filesystem::weakly_canonical(b, ignored);
+  }
   return left && right && S_ISREG(left->st_mode) && left->st_dev == right->st_dev &&
          left->st_ino == right->st_ino;
 }

@@ -139,7 +139,7 @@ constexpr std::array kCommands{
             "\n"
             "Examples:\n"
             "  lnorm inputs --shape 8,100 -o cases/\n"
-            "  lnorm mutants cases/ --skip-kernels truncated,away && echo 'none passes'\n"
+            "  lnorm mutants cases/ && echo 'none passes'\n"
             "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz"},
     CommandRow{.command = kSoftmax,
                .name = "softmax",

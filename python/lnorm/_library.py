@@ -232,7 +232,10 @@ class Job:
             tasks = _idle.pop()
         except IndexError:
             tasks = queue.SimpleQueue()
-            _thread.start_new_thread(_work, (tasks,))
+            try:
+                _thread.start_new_thread(_work, (tasks,))
+            except RuntimeError:  # there may be no other thread
+                return int(_run(self._job))
         tasks.put((self, found, done))
         try:
             done.acquire()

@@ -334,7 +334,7 @@ def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
     >>> cases = inputs((4, 100))
     >>> len(cases), cases[0].name, cases[0].x.shape, cases.alive
     (12, 'ordinary', (4, 100), [])
-    >>> bool(mutants(cases, skip_kernels="truncated,away"))
+    >>> bool(mutants(cases))
     True
     """
     options = {"shape": shape, "dtype": dtype, **options}

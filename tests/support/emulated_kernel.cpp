@@ -180,7 +180,7 @@ Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, const Ke
 bool starts(const std::string& text, const char* with) { return text.rfind(with, 0) == 0; }
 
 std::int64_t number_in(const std::string& id) {
-  return std::stoll(id.substr(id.find_last_of('-') + 1));
+  return std::stoll(id.substr(id.find_first_of("0123456789")));
 }
 
 template <class F>
@@ -282,6 +282,7 @@ class Emulation {
     std::vector<F> x = elements(r);
     const std::int64_t n = x_.n;
     if (starts(id, "no-tail-")) x.resize(static_cast<std::size_t>(n - n % number_in(id)));
+    if (id.ends_with("-by-n")) return padded_statistics(r, x, {});
     if (const Padding p = padding_of(id); p.to > n) return padded_statistics(r, x, p);
     if (id == "max-left-out") {
       x.erase(std::max_element(x.begin(), x.end(), [](F a, F b) {

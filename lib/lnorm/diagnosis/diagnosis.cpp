@@ -110,8 +110,7 @@ class Search {
       find_hidden(result);
       return result;
     }
-    name_by_estimates();
-    try_alone();
+    try_parts();
     choose_best(result);
     if (result.explains_all()) return result;
     // Sums that lose more than those of the arithmetic explain much: they are tried last.
@@ -401,12 +400,30 @@ class Search {
     return &changes_.back();
   }
 
-  void name_by_estimates() {
+  // One part that explains all is the plainest that there may be: then combinations are not tried.
+  void try_parts() {
     std::vector<std::vector<ToldRow>> told;
     const std::vector<Candidate> choices = affine_choices(told);
+    try_alone();
+    const std::size_t before = proofs_.size();
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      Changes chosen;
+      add_combinations(choices[i], told[i], changes_of_statistics(), 0, 1, chosen);
+    }
+    prove_nearest();
+    const bool is_told = std::ranges::any_of(proofs_, [](const Proof& proof) {
+      return proof.explains && parts_of(proof.kernels) == 1;
+    });
+    if (is_told) return;
+    candidates_.clear();
+    proofs_.resize(before);
     for (std::size_t i = 0; i < choices.size(); ++i) {
       name_statistics(choices[i], told[i], told[i].empty() ? 1 : kMostParts);
     }
+    prove_nearest();
+  }
+
+  void prove_nearest() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::score);
     if (candidates_.size() > kProofs) candidates_.resize(kProofs);
     for (const Candidate& candidate : candidates_) {
@@ -414,15 +431,19 @@ class Search {
     }
   }
 
+  std::vector<const Change*> changes_of_statistics() const {
+    std::vector<const Change*> found;
+    for (const Change& change : changes_) {
+      if (!change.found && is_of_statistics(part_of(change))) found.push_back(&change);
+    }
+    return found;
+  }
+
   void name_statistics(const Candidate& affine, const std::vector<ToldRow>& told,
                        std::size_t most_parts) {
-    std::vector<const Change*> of_statistics;
-    for (const Change& change : changes_) {
-      if (!change.found && is_of_statistics(part_of(change))) of_statistics.push_back(&change);
-    }
     const std::size_t before = candidates_.size();
     Changes chosen;
-    add_combinations(affine, told, of_statistics, 0, most_parts, chosen);
+    add_combinations(affine, told, changes_of_statistics(), 0, most_parts, chosen);
     double best = kInfinity;
     for (std::size_t i = before; i < candidates_.size(); ++i) {
       best = std::min(best, candidates_[i].score);

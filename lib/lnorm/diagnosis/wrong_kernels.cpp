@@ -240,6 +240,13 @@ bool no_tail(Variant& v, const Context& c, double multiple) {
   return k < n && n % k != 0 && c.setting.formula.ddof < n - n % k;
 }
 
+bool no_tail_by_row(Variant& v, const Context& c, double multiple) {
+  if (!no_tail(v, c, multiple)) return false;
+  v.mean.padded_to = v.variance.padded_to = c.row_length();
+  for (StatisticOf* of : {&v.mean, &v.variance}) of->is_masked = of->by_padded = true;
+  return true;
+}
+
 // What the sums of a row do that go on to P elements.
 bool pads(Variant& v, const Context& c, double padded_to, const StatisticOf& of) {
   v.mean = v.variance = of;
@@ -543,6 +550,12 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-tail-64", "the statistics leave out the n mod 64 last elements", "", KernelPart::elements, no_tail, 64},
     {"no-tail-128", "the statistics leave out the n mod 128 last elements", "", KernelPart::elements, no_tail, 128},
     {"no-tail-256", "the statistics leave out the n mod 256 last elements", "", KernelPart::elements, no_tail, 256},
+    {"no-tail-8-by-n", "the sums leave out the n mod 8 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 8},
+    {"no-tail-16-by-n", "the sums leave out the n mod 16 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 16},
+    {"no-tail-32-by-n", "the sums leave out the n mod 32 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 32},
+    {"no-tail-64-by-n", "the sums leave out the n mod 64 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 64},
+    {"no-tail-128-by-n", "the sums leave out the n mod 128 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 128},
+    {"no-tail-256-by-n", "the sums leave out the n mod 256 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 256},
     {"padded-P", "sums go on to P elements, zeros, and are divided by their number", "", KernelPart::elements, padded},
     {"padded-P-masked", "sums are divided by P, not by n", "", KernelPart::elements, padded_masked},
     {"padded-ones-P", "sums go on to P elements, ones, and are divided by their number", "", KernelPart::elements, padded_ones},
