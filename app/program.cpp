@@ -1,6 +1,8 @@
 #include "program.hpp"
 
+#include <array>
 #include <csignal>
+#include <cstddef>
 #include <new>
 #include <variant>
 
@@ -43,6 +45,13 @@ void handle_signals() {
   }
 }
 
+// Where a limit on memory is used up the stack cannot grow, which no handler sees: so it has its room from the start.
+[[gnu::noinline]] void reserve_stack() {
+  constexpr std::size_t kRoom = std::size_t{256} << 10;
+  std::array<std::byte, kRoom> room;
+  *static_cast<volatile std::byte*>(room.data()) = std::byte{};
+}
+
 }  // namespace
 
 Ending run_command(int argc, const char* const* argv, const Program& program, Ranks& ranks) {
@@ -70,6 +79,7 @@ int run_program(int argc, const char* const* argv) {
 }
 
 void set_up_process() {
+  reserve_stack();
   os::hold_standard_streams();
   handle_signals();
 }

@@ -411,9 +411,8 @@ class Search {
       add_combinations(choices[i], told[i], changes_of_statistics(), 0, 1, chosen);
     }
     prove_nearest();
-    const bool is_told = std::ranges::any_of(proofs_, [](const Proof& proof) {
-      return proof.explains && parts_of(proof.kernels) == 1;
-    });
+    const bool is_told = std::ranges::any_of(
+        proofs_, [](const Proof& proof) { return proof.explains && parts_of(proof.kernels) == 1; });
     if (is_told) return;
     candidates_.clear();
     proofs_.resize(before);
