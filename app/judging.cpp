@@ -65,19 +65,20 @@ Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DT
 
 ChooseKernel kernel_choice(const Arguments& arguments) {
   // Numbers that outputs tell are found where there is an output.
+  const bool is_quantized = arguments.quantization || arguments.command == kCheck;
   const bool is_check = arguments.command == kCheck;
   std::vector<std::string> found(kFoundIds.begin(),
                                  kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
   for (const QuantizedKernel& kernel :
-       is_check ? quantized_kernels() : std::span<const QuantizedKernel>()) {
+       is_quantized ? quantized_kernels() : std::span<const QuantizedKernel>()) {
     const std::size_t number = kernel.id.find("{}");
     found.push_back(concat(kernel.id.substr(0, number), number == kernel.id.npos ? "" : "*"));
   }
   check_ids("--kernels", arguments.kernels, found);
   check_ids("--skip-kernels", arguments.skipped_kernels, found);
   return [&arguments](std::string_view id) {
-    // They are off by less than an ulp, which no tolerance above one is meant to see.
-    const bool is_finer = id == "truncated" || id == "away";
+    // They are off by less than an ulp, which no tolerance above one is meant to see; but one of q is much.
+    const bool is_finer = !arguments.quantization && (id == "truncated" || id == "away");
     if (is_finer && arguments.command == kMutants && !arguments.lists_kernels &&
         arguments.kernels.empty() && arguments.criteria.max_ulp.value_or(1) >= 1) {
       return false;

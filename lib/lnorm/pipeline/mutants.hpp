@@ -34,4 +34,7 @@ std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& pla
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options);
 
+// Throws Error unless the right result passes. x: what it was computed of.
+void require_passing(const Comparison& right, const TensorInfo& x);
+
 }  // namespace lnorm
