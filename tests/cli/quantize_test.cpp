@@ -302,6 +302,25 @@ TEST_CASE("of a quantized kernel's mutants none is caught that writes what is ri
   }
 }
 
+TEST_CASE(
+    "the inputs of lnorm inputs let no wrong kernel pass that quantizes, without a tolerance") {
+  const Workplace files;
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    files.shell("lnorm inputs --shape 4,1024 --rms --dtype " + dtype + " -o " + dtype);
+    for (const std::string quantize :
+         {"row --dtype int8", "tensor --dtype float8_e4m3fn", "row --dtype int8 --round y",
+          "row --dtype float8_e4m3fnuz --amax-max 4 --scale-max 1/80",
+          "group:128 --dtype float8_e4m3fn --scale-power-of-two --scale-dtype float8_e8m0",
+          "static --given-scale 0.02 --dtype int8"}) {
+      CAPTURE(dtype, quantize);
+      const Outcome found =
+          files.shell("lnorm mutants " + dtype + " --rms --atol 0 --quantize " + quantize);
+      CAPTURE(found.out, found.err);
+      CHECK(found.status == 0);
+    }
+  }
+}
+
 TEST_CASE("mutants that quantize go with a folder of inputs, and with no gradient") {
   const Workplace files;
   files.shell("lnorm inputs --shape 8,64 --rms -o cases && lnorm cases/ordinary.x.npy -o x.npy");
