@@ -17,7 +17,6 @@
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
-#include "lnorm/pipeline/quantized_mutants.hpp"
 #include "normalization_text.hpp"
 #include "print_error.hpp"
 #include "quantization.hpp"

@@ -302,14 +302,11 @@ class QuantizedBounds {
     explained.resize(causes.size());
     if (!row_.is_finite) return;
     const Quantization& asked = judge_.inputs().quantization;
-    RowOfKernelRoom room;
-    room.fill(setting_, asked, row_.x, judge_.alone(row_.number), judge_.given(row_.number));
-    const double offset = std::nearbyint(row_.q[0] - room.y.y[0] / divisors_[0]);
-    RuleRoom rule_room;
+    const std::vector<double> alone = judge_.alone(row_.number);
+    RowOfKernel row(setting_, asked, row_.x, alone, judge_.given(row_.number), judge_.given());
+    row.offset = std::nearbyint(row_.q[0] - y_[0] / divisors_[0]);
     for (std::size_t k = 0; k < causes.size(); ++k) {
-      const RowOfKernel row = room.row(row_.x, judge_.given(), offset);
-      const QuantizedRule rule = causes[k].rule(asked, row, rule_room);
-      explained[k] += judge_.explains(rule, row_, divisors_) ? 1 : 0;
+      explained[k] += judge_.explains(causes[k].rule(asked, row), row_, divisors_) ? 1 : 0;
     }
   }
 

@@ -1,16 +1,14 @@
-#include "lnorm/pipeline/quantized_mutants.hpp"
-
 #include <algorithm>
-#include <any>
+#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "lnorm/core/interruption.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/mutants.hpp"
 #include "lnorm/pipeline/quantized_rules.hpp"
 #include "lnorm/pipeline/tensor_scale.hpp"
 
@@ -73,15 +71,10 @@ class QuantizedTrial {
     }
     if (asked_.is_of_tensor) {
       scales = &(of_tensor = AffineTerm({scale_of_tensor_}, {}));
-      amaxes_ = amaxes_of_tensor();
+      take_amaxes();
     }
     const RowQuantizer exact = quantizer(scales);
-    pass(
-        quantization(exact), run_options_,
-        [this](const RowBlock& block) { return compared(block); },
-        [this](const std::vector<Comparison>& found) {
-          for (std::size_t k = 0; k < found.size(); ++k) comparisons_[k].append(found[k], 0);
-        });
+    each_row([&](const RowsIn& x, const RowOfKernel& row) { compare(exact, x, row); });
     require_passing(comparisons_.front(), inputs_.x.info());
     auto next = comparisons_.begin();
     std::vector<TriedMutant> result;
@@ -96,114 +89,75 @@ class QuantizedTrial {
   }
 
  private:
-  // Shows all rows to examine, and what it returns to see, in order.
-  template <class Examine, class See>
-  void pass(const Transform& transform, const RunOptions& options, Examine examine, See see) const {
-    class Observer final : public RowObserver {
-     public:
-      Observer(Examine& finds, See& sees) : finds_(finds), sees_(sees) {}
-      BlockFindings examine(const RowBlock& block) const override { return finds_(block); }
-      void see(const RowBlock&, const BlockFindings& findings) override {
-        sees_(std::any_cast<const decltype(finds_(std::declval<RowBlock>()))&>(findings));
-      }
-
-     private:
-      Examine& finds_;
-      See& sees_;
-    };
-    Observer observer(examine, see);
-    RowObserver* const observers[] = {&observer};
-    LentSource source(inputs_.x);
-    lnorm::run(source, plan_, transform, observers, nullptr, options);
-  }
-
   RowQuantizer quantizer(const AffineTerm* scales) const {
-    return RowQuantizer(setting_.backend, nullptr, inputs_.affine, plan_.formula,
-                        asked_.quantization, scales, plan_.affine);
+    return {setting_.backend,    nullptr, inputs_.affine, plan_.formula,
+            asked_.quantization, scales,  plan_.affine};
   }
 
-  // use: takes the number of each row of a block in it, and the row.
+  // use: takes each row as it lies there, and as kernels have it.
   template <class Use>
-  void each_row(const RowBlock& block, Use use) const {
-    constexpr double kOffset = 1;  // of a kernel that adds a whole number
+  void each_row(Use use) const {
+    const CheckRows rows(inputs_.x, plan_.axes, run_options_.threads);
     JudgeSetting setting = setting_;
-    RowOfKernelRoom room;
     TileBuffer buffer;
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+    TileBuffer buffer_alone;
+    for (std::int64_t r = 0; r < plan_.rows; ++r) {
       check_interruption();
-      const std::int64_t number = block.first_row + r;
-      const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
+      RowsIn row = rows.read(r, 1, buffer);
+      row.first_row = r;
+      const std::vector<double> x = decoded(setting.backend, row);
       std::vector<double> alone;
-      if (alone_) alone = decoded(setting.backend, alone_->read(number, 1, buffer));
-      if (setting.weight.empty() || !plan_.affine.rows.empty()) {
-        setting.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, number);
-        setting.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, number);
+      if (alone_) alone = decoded(setting.backend, alone_->read(r, 1, buffer_alone));
+      if (r == 0 || !plan_.affine.rows.empty()) {
+        setting.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, r);
+        setting.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, r);
       }
-      room.fill(setting, asked_.quantization, x, alone, {});
-      use(r, room.row(x, scale_of_tensor_, kOffset));
+      use(row, RowOfKernel(setting, asked_.quantization, x, alone, {}, scale_of_tensor_));
     }
   }
 
-  QuantizedRule rule(std::size_t k, const RowOfKernel& row, RuleRoom& room) const {
-    return k == 0 ? QuantizedRule{asked_.quantization, row.y, row.y, row.error}
-                  : kernels_[k - 1]->rule(asked_.quantization, row, room);
+  QuantizedRule rule(std::size_t k, const RowOfKernel& row) const {
+    const auto& [y, error] = row.results;
+    return k == 0 ? QuantizedRule{asked_.quantization, y, y, error}
+                  : kernels_[k - 1]->rule(asked_.quantization, row);
   }
 
-  // Of each kernel.
-  std::vector<double> amaxes_of_tensor() const {
-    std::vector<double> all(1 + kernels_.size());
-    pass(
-        {}, {.threads = run_options_.threads},
-        [this, none = all](const RowBlock& block) {
-          std::vector<double> found = none;
-          RuleRoom room;
-          each_row(block, [&](std::int64_t, const RowOfKernel& row) {
-            for (std::size_t k = 0; k < found.size(); ++k) {
-              const double both[] = {found[k], largest(rule(k, row, room).amax_of)};
-              found[k] = largest(both);
-            }
-          });
-          return found;
-        },
-        [&](const std::vector<double>& found) {
-          for (std::size_t k = 0; k < found.size(); ++k) {
-            const double both[] = {all[k], found[k]};
-            all[k] = largest(both);
-          }
-        });
-    return all;
-  }
-
-  // What the block's rows are by each kernel, compared.
-  std::vector<Comparison> compared(const RowBlock& block) const {
-    const RowsIn exact_rows = output_rows(block);
-    std::vector<Comparison> found = comparisons_;
-    for (Comparison& one : found) one.clear(block.first_row * plan_.row_length, 0);
-    RuleRoom room;
-    std::vector<double> q(static_cast<std::size_t>(plan_.row_length));
-    std::vector<double> right = q;
-    each_row(block, [&](std::int64_t r, const RowOfKernel& row) {
-      const std::int64_t number = block.first_row + r;
-      const std::vector<double> exact = decoded(setting_.backend, row_of(exact_rows, r));
-      std::vector<double> given;
-      if (asked_.given_scale != nullptr) {
-        given = numbers_of(*asked_.given_scale, plan_.row_length, 1, plan_.affine, number);
-      }
-      for (std::size_t k = 0; k < found.size(); ++k) {
-        write(rule(k, row, room), k, given, q);
-        if (k == 0) right = q;
-        for (std::size_t i = 0; i < q.size(); ++i) {
-          if (q[i] == right[i] || (std::isnan(q[i]) && std::isnan(right[i]))) q[i] = exact[i];
-        }
-        compare_rows(row_of(exact_rows, r), row_of_doubles(q), found[k]);
+  void take_amaxes() {
+    std::vector<double> amaxes(comparisons_.size());
+    each_row([&](const RowsIn&, const RowOfKernel& row) {
+      for (std::size_t k = 0; k < amaxes.size(); ++k) {
+        const double both[] = {amaxes[k], largest(rule(k, row).amax_of)};
+        amaxes[k] = largest(both);
       }
     });
-    return found;
+    amaxes_ = std::move(amaxes);
+  }
+
+  // What a row is by each kernel, with what is exact.
+  void compare(const RowQuantizer& exact, const RowsIn& x, const RowOfKernel& row) {
+    std::vector<std::byte> bytes(row.x.size());
+    exact.quantize(x, {.data = bytes.data(), .dtype = plan_.out}, {});
+    const RowsIn exact_row{bytes.data(), plan_.out, std::endian::native, 1, plan_.row_length};
+    const std::vector<double> exact_q = decoded(setting_.backend, exact_row);
+    std::vector<double> given;
+    if (asked_.given_scale != nullptr) {
+      given = numbers_of(*asked_.given_scale, plan_.row_length, 1, plan_.affine, x.first_row);
+    }
+    std::vector<double> right;
+    for (std::size_t k = 0; k < comparisons_.size(); ++k) {
+      std::vector<double> q = written(rule(k, row), k, given);
+      if (k == 0) right = q;
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        if (q[i] == right[i] || (std::isnan(q[i]) && std::isnan(right[i]))) q[i] = exact_q[i];
+      }
+      compare_rows(exact_row, row_of_doubles(q), comparisons_[k]);
+    }
   }
 
   // given: the scale of each element, if they are given.
-  void write(QuantizedRule rule, std::size_t k, std::span<const double> given,
-             std::vector<double>& q) const {
+  std::vector<double> written(QuantizedRule rule, std::size_t k,
+                              std::span<const double> given) const {
+    std::vector<double> q(rule.y.size());
     const auto scale_of = [&](double amax) { return rule.scale_of(amax, amax == 0); };
     if (!amaxes_.empty()) rule.scale = scale_of(amaxes_[k]);
     for (std::int64_t first = 0; first < std::ssize(q); first += group_) {
@@ -215,6 +169,7 @@ class QuantizedTrial {
         q[at] = rule.result(grid_, rule.y[at], by);
       }
     }
+    return q;
   }
 
   const MutantInputs& inputs_;

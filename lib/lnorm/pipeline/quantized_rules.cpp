@@ -11,17 +11,15 @@
 
 namespace lnorm {
 
-// How a row of the table changes the rule, and where it is another one than was asked for. parameter: what the row's {} stands for.
-struct NamedQuantizedKernel::Change {
-  std::string_view id;
-  bool (*applies)(const QuantizedContext& asked, double parameter);
-  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule, RuleRoom& room);
-  std::span<const double> parameters = {};
-};
-
 namespace {
 
-using Change = NamedQuantizedKernel::Change;
+// How a row of the table changes the rule, and where it is another one than was asked for. parameter: what the row's {} stands for.
+struct Change {
+  std::string_view id;
+  bool (*applies)(const QuantizedContext& asked, double parameter);
+  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule);
+  std::span<const double> parameters = {};
+};
 
 constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
 constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
@@ -36,37 +34,33 @@ bool is_int8(const QuantizedContext& asked, double) {
 }
 
 template <QuantizedRule::Last last>
-void change_last(const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+void change_last(const RowOfKernel&, double, QuantizedRule& rule) {
   rule.last = last;
 }
 
 constexpr Change kChanges[] = {
     {"scale-reciprocal", saves,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.multiplies = true; }},
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.multiplies = true; }},
     {"scale-transposed", saves,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.is_transposed = true; }},
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.is_transposed = true; }},
     {"scale-of-tensor",
      [](const QuantizedContext& asked, double) {
        const bool is_row = asked.rows == 1 && asked.quantization.group == 0;
        return computes(asked, 0) && !asked.is_of_tensor && !is_row;
      },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.scale = row.scale_of_tensor;
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.scale = row.scale_of_tensor; }},
     {"scale-of-row",
      [](const QuantizedContext& asked, double) {
        return asked.quantization.group != 0 && asked.quantization.group < asked.row_length;
      },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.group = std::ssize(row.x);
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.group = std::ssize(row.x); }},
     {"group-{}",
      [](const QuantizedContext& asked, double size) {
        const std::int64_t group = asked.quantization.group;
        const auto other = static_cast<std::int64_t>(size);
        return group != 0 && group < other && other % group == 0 && asked.row_length % other == 0;
      },
-     [](const RowOfKernel&, double size, QuantizedRule& rule, RuleRoom&) {
+     [](const RowOfKernel&, double size, QuantizedRule& rule) {
        rule.group = static_cast<std::int64_t>(size);
      },
      kGroups},
@@ -74,82 +68,75 @@ constexpr Change kChanges[] = {
      [](const QuantizedContext& asked, double qmax) {
        return computes(asked, 0) && asked.quantization.qmax != qmax;
      },
-     [](const RowOfKernel&, double qmax, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.qmax = qmax;
-     },
+     [](const RowOfKernel&, double qmax, QuantizedRule& rule) { rule.quantization.qmax = qmax; },
      kQmax},
     {"no-scale-max",
      [](const QuantizedContext& asked, double) {
        return std::min(asked.quantization.scale_max, asked.quantization.amax_max) < kInfinity;
      },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
        rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
      }},
     {"no-scale-min",
      [](const QuantizedContext& asked, double) {
        return std::max(asked.quantization.scale_min, asked.quantization.amax_min) > 0;
      },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
        rule.quantization.scale_min = rule.quantization.amax_min = 0;
      }},
     {"scale-not-power-of-two",
      [](const QuantizedContext& asked, double) { return asked.quantization.power_of_two; },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
        rule.quantization.power_of_two = false;
        rule.quantization.scale_dtype = DType::float32;
      }},
     {"scale-power-of-two-down",
      [](const QuantizedContext& asked, double) { return asked.quantization.power_of_two; },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
        rule.quantization.power_of_two = false;
        rule.quantization.scale_dtype = DType::float32;
        rule.rounds_down = true;
      }},
     {"amax-of-x", computes,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) { rule.amax_of = row.x; }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.x; }},
     {"amax-of-xhat",
      [](const QuantizedContext& asked, double) {
        return computes(asked, 0) && (asked.has_weight || asked.has_bias);
      },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.amax_of = row.xhat;
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.xhat.y; }},
     {"amax-before-bias",
      [](const QuantizedContext& asked, double) { return computes(asked, 0) && asked.has_bias; },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.amax_of = row.before_bias;
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.before_bias.y; }},
     {"amax-without-residual",
      [](const QuantizedContext& asked, double parameter) {
        return computes(asked, parameter) && asked.has_residual;
      },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.amax_of = row.y_alone;
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.alone.y; }},
     {"rounded-y",
      [](const QuantizedContext& asked, double dtype) {
        const DType of_x = asked.quantization.rounding;
        return !asked.quantization.rounds_y &&
               (item_size(of_x) > 2 || static_cast<double>(of_x) == dtype);
      },
-     [](const RowOfKernel& row, double dtype, QuantizedRule& rule, RuleRoom& room) {
+     [](const RowOfKernel&, double dtype, QuantizedRule& rule) {
        const OutputFormat format(static_cast<DType>(dtype));
-       for (std::size_t i = 0; i < row.y.size(); ++i) {
-         room.values[i] = row.y[i];
-         room.errors[i] = keep_in(format, room.values[i], row.error[i]);
+       rule.rounded_y.assign(rule.y.begin(), rule.y.end());
+       rule.rounded_error.assign(rule.error.begin(), rule.error.end());
+       for (std::size_t i = 0; i < rule.y.size(); ++i) {
+         rule.rounded_error[i] = keep_in(format, rule.rounded_y[i], rule.error[i]);
        }
-       rule.y = rule.amax_of = room.values;
-       rule.error = room.errors;
+       rule.y = rule.amax_of = rule.rounded_y;
+       rule.error = rule.rounded_error;
      },
      kDTypesOfY},
     {"unrounded-y",
      [](const QuantizedContext& asked, double) { return asked.quantization.rounds_y; },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.y = rule.amax_of = row.unrounded_y;
-       rule.error = row.unrounded_error;
+     [](const RowOfKernel& row, double, QuantizedRule& rule) {
+       rule.y = rule.amax_of = row.unrounded.y;
+       rule.error = row.unrounded.error;
      }},
     {"no-scale", always,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.has_no_scale = true; }},
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.has_no_scale = true; }},
     {"truncated", always, change_last<QuantizedRule::Last::truncated>},
     {"away", always, change_last<QuantizedRule::Last::away>},
     {"wraps",
@@ -162,9 +149,7 @@ constexpr Change kChanges[] = {
      },
      change_last<QuantizedRule::Last::wraps>},
     {"zero-point", is_int8,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.offset = row.offset;
-     }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.offset = row.offset; }},
 };
 
 std::string with_parameter(std::string_view text, const Change& change, double parameter) {
@@ -227,16 +212,17 @@ double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divi
   return grid.saturated(grid.rounded(v) + offset);
 }
 
-void RowOfKernelRoom::fill(const JudgeSetting& setting, const Quantization& quantization,
-                           std::span<const double> x, std::span<const double> x_alone,
-                           const std::optional<GivenNumbers>& given) {
+RowOfKernel::RowOfKernel(const JudgeSetting& setting, const Quantization& asked,
+                         std::span<const double> its_x, std::span<const double> x_alone,
+                         const std::optional<GivenNumbers>& given, double its_scale_of_tensor)
+    : x(its_x), scale_of_tensor(its_scale_of_tensor) {
   const auto fill = [&](const JudgeSetting& by, std::span<const double> of, bool rounds_y,
                         Results& to) {
-    fill_results(by, quantization.rounding, rounds_y, of, given, false, to.y, to.error);
+    fill_results(by, asked.rounding, rounds_y, of, given, false, to.y, to.error);
   };
-  fill(setting, x, quantization.rounds_y, y);
-  if (quantization.rounds_y) fill(setting, x, false, unrounded);
-  if (!x_alone.empty()) fill(setting, x_alone, quantization.rounds_y, alone);
+  fill(setting, x, asked.rounds_y, results);
+  if (asked.rounds_y) fill(setting, x, false, unrounded);
+  if (!x_alone.empty()) fill(setting, x_alone, asked.rounds_y, alone);
   JudgeSetting before = setting;
   before.bias.assign(x.size(), 0);
   fill(before, x, false, before_bias);
@@ -268,24 +254,6 @@ bool fill_results(const JudgeSetting& setting, DType rounding, bool rounds_y,
   return errors.is_bounded;
 }
 
-NamedQuantizedKernel::NamedQuantizedKernel(const QuantizedKernel& kernel, const Change& change,
-                                           double parameter, const QuantizedContext& context)
-    : id(with_parameter(kernel.id, change, parameter)),
-      words(with_parameter(kernel.words, change, parameter)),
-      options(with_parameter(kernel.options, change, parameter)),
-      is_other(change.applies(context, parameter)),
-      change_(&change),
-      parameter_(parameter) {}
-
-QuantizedRule NamedQuantizedKernel::rule(const Quantization& asked, const RowOfKernel& row,
-                                         RuleRoom& room) const {
-  QuantizedRule rule{asked, row.y, row.y, row.error};
-  room.values.resize(row.y.size());
-  room.errors.resize(row.y.size());
-  change_->change(row, parameter_, rule, room);
-  return rule;
-}
-
 std::vector<NamedQuantizedKernel> named_quantized_kernels(const QuantizedContext& context,
                                                           const ChooseKernel& choose) {
   constexpr double kNone[] = {0};
@@ -296,7 +264,15 @@ std::vector<NamedQuantizedKernel> named_quantized_kernels(const QuantizedContext
         *std::find_if(kernels.begin(), kernels.end(),
                       [&](const QuantizedKernel& one) { return one.id == change.id; });
     for (const double parameter : change.parameters.empty() ? kNone : change.parameters) {
-      NamedQuantizedKernel named(kernel, change, parameter, context);
+      const auto with = [&](std::string_view text) {
+        return with_parameter(text, change, parameter);
+      };
+      NamedQuantizedKernel named{with(kernel.id),
+                                 with(kernel.words),
+                                 with(kernel.options),
+                                 change.applies(context, parameter),
+                                 parameter,
+                                 change.change};
       if (!choose || choose(named.id)) result.push_back(std::move(named));
     }
   }

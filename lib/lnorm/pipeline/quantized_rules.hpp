@@ -52,7 +52,9 @@ struct QuantizedRule {
   std::int64_t group = 0;            // elements whose largest |y| is a scale's
   std::optional<double> scale = {};  // of all
   bool is_transposed = false;
-  double offset = 0;  // of q
+  double offset = 0;                   // of q
+  std::vector<double> rounded_y = {};  // what y and error may refer to
+  std::vector<double> rounded_error = {};
 
   // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
   std::span<const double> part(std::span<const double> all, std::int64_t first,
@@ -62,40 +64,24 @@ struct QuantizedRule {
   double result(const QuantizedGrid& grid, double y, double divisor) const;
 };
 
-// A row, as far as rules need it.
+// A row, as far as rules need it, by the tree bound.
 struct RowOfKernel {
-  std::span<const double> x;
-  std::span<const double> y;
-  std::span<const double> error;
-  std::span<const double> unrounded_y;  // without the last rounding of y, if that is asked for
-  std::span<const double> unrounded_error;
-  std::span<const double> xhat;
-  std::span<const double> before_bias;
-  std::span<const double> y_alone;  // of x without the residual, if there is one
-  double scale_of_tensor;
-  double offset;  // of q, if it has one
-};
-
-// What a row is computed with, and kept in: see RowOfKernel.
-struct RowOfKernelRoom {
   struct Results {
     std::vector<double> y;
     std::vector<double> error;
   };
-  Results y;
-  Results unrounded;
+  std::span<const double> x;
+  Results results;
+  Results unrounded;  // without the last rounding of y, if that is asked for
   Results xhat;
   Results before_bias;
-  Results alone;
+  Results alone;  // of x without the residual, if there is one
+  double scale_of_tensor;
+  double offset = 1;  // of a kernel that adds one to q
 
-  // alone: x without the residual; empty if there is none. The bounds are those of the tree.
-  void fill(const JudgeSetting& setting, const Quantization& quantization,
-            std::span<const double> x, std::span<const double> x_alone,
-            const std::optional<GivenNumbers>& given);
-  RowOfKernel row(std::span<const double> x, double scale_of_tensor, double offset) const {
-    return {x,      y.y,           y.error, unrounded.y,     unrounded.error,
-            xhat.y, before_bias.y, alone.y, scale_of_tensor, offset};
-  }
+  RowOfKernel(const JudgeSetting& setting, const Quantization& asked, std::span<const double> its_x,
+              std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
+              double its_scale_of_tensor);
 };
 
 // y of a row, and how far off a kernel's may be, before the quotient; NaN if x is not finite. rounding: of the steps, and of y if
@@ -117,30 +103,21 @@ struct QuantizedContext {
   bool has_bias = false;
 };
 
-// Numbers that a rule needs of a row.
-struct RuleRoom {
-  std::vector<double> values;
-  std::vector<double> errors;
-};
-
 // A row of quantized_kernels(), with a number for its {}.
-class NamedQuantizedKernel {
- public:
-  struct Change;
-
-  NamedQuantizedKernel(const QuantizedKernel& kernel, const Change& change, double parameter,
-                       const QuantizedContext& context);
-
+struct NamedQuantizedKernel {
   std::string id;
   std::string words;
   std::string options;
   bool is_other;  // than was asked for
+  double parameter;
+  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule);
 
-  QuantizedRule rule(const Quantization& asked, const RowOfKernel& row, RuleRoom& room) const;
-
- private:
-  const Change* change_;
-  double parameter_;
+  // It refers to the row.
+  QuantizedRule rule(const Quantization& asked, const RowOfKernel& row) const {
+    QuantizedRule rule{asked, row.results.y, row.results.y, row.results.error};
+    change(row, parameter, rule);
+    return rule;
+  }
 };
 
 // Those that are chosen, in the table's order. choose: empty for all.
