@@ -132,12 +132,11 @@ TEST_CASE("given statistics, groups and a residual go before a quantization") {
         "--rms --weight cases/ordinary.weight.npy --zero-centered-weight --axes 1,2"}) {
     for (const std::string quantize : {"row", "group:2", "tensor"}) {
       CAPTURE(norm, quantize);
-      const std::string options = ' ' + norm + " --quantize " + quantize;
-      const Outcome made =
-          files.shell("lnorm x.npy" + options +
-                      " --dtype int8 -o q.safetensors --save-scale s.safetensors && lnorm "
-                      "x.npy " +
-                      norm + " --dtype float64 -o y.safetensors");
+      std::string options = ' ' + norm;
+      std::string command = "lnorm x.npy --dtype float64 -o y.safetensors" + options;
+      options.append(" --quantize ").append(quantize);
+      command.append(" && lnorm x.npy --dtype int8 -o q.safetensors --save-scale s.safetensors");
+      const Outcome made = files.shell(command + options);
       CHECK((made.out.empty() && made.err.empty()));
       const std::string said =
           of(files, "x.npy q.safetensors" + options + " --actual-scale s.safetensors");
