@@ -138,9 +138,6 @@ class Normalization {
     const bool given = companions_.are_given();
     RowNeeds needs{.whole = given, .in_tiles = !arguments_.save_sum, .given = given};
     if (arguments_.quantization) needs = quantized_rows(arguments_.quantization);
-    if (!arguments_.quantization && arguments_.output.dtype == DType::int8) {
-      throw Error("int8 takes a scale: --dtype int8 is for --quantize", "--quantize row");
-    }
     Plan plan = companions_.plan(x, name, needs);
     companions_.check(Companions::kGiven, x, name);
     plan.wants_mean_and_rstd = !columns_.empty();

@@ -15,23 +15,18 @@ namespace lnorm::app {
 
 namespace {
 
-// found: ids of what is in no table.
+// known: ids, or patterns of them.
 void check_ids(std::string_view option, const std::vector<std::string>& patterns,
-               const std::vector<std::string>& found) {
+               const std::vector<std::string>& known, const char* otherwise) {
   for (const std::string& pattern : patterns) {
-    const auto kernels = wrong_kernels();
-    const bool is_known = std::any_of(kernels.begin(), kernels.end(), [&](const WrongKernel& k) {
-      return match(pattern, k.id).has_value();
-    });
-    const bool is_found = std::any_of(found.begin(), found.end(), [&](const std::string& id) {
+    const bool is_known = std::any_of(known.begin(), known.end(), [&](const std::string& id) {
       return match(id, pattern) || match(pattern, id);
     });
-    if (is_known || is_found) continue;
+    if (is_known) continue;
     const std::string near =
-        nearest(pattern, kernels.size(), [&](std::size_t i) { return std::string(kernels[i].id); });
-    throw Error(
-        concat(option, ": no wrong kernel is called '", printable(pattern), "'"),
-        near.empty() ? "lnorm mutants --list lists them" : concat("did you mean ", near, "?"));
+        nearest(pattern, known.size(), [&](std::size_t i) { return known[i]; });
+    throw Error(concat(option, ": no wrong kernel is called '", printable(pattern), "'"),
+                near.empty() ? otherwise : concat("did you mean ", near, "?"));
   }
 }
 
@@ -64,20 +59,26 @@ Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DT
 }
 
 ChooseKernel kernel_choice(const Arguments& arguments) {
-  // Numbers that outputs tell are found where there is an output.
+  std::vector<std::string> known;
   const bool is_check = arguments.command == kCheck;
-  std::vector<std::string> found(kFoundIds.begin(),
-                                 kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
-  for (const QuantizedKernel& kernel :
-       is_check ? quantized_kernels() : std::span<const QuantizedKernel>()) {
-    const std::size_t number = kernel.id.find("{}");
-    found.push_back(concat(kernel.id.substr(0, number), number == kernel.id.npos ? "" : "*"));
+  if (is_check || !arguments.quantization) {
+    for (const WrongKernel& kernel : wrong_kernels()) known.emplace_back(kernel.id);
+    // Numbers that outputs tell are found where there is an output.
+    known.insert(known.end(), kFoundIds.begin(),
+                 kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
   }
-  check_ids("--kernels", arguments.kernels, found);
-  check_ids("--skip-kernels", arguments.skipped_kernels, found);
+  if (is_check || arguments.quantization) {
+    for (const QuantizedKernel& kernel : quantized_kernels()) {
+      const std::size_t number = kernel.id.find("{}");
+      known.push_back(concat(kernel.id.substr(0, number), number == kernel.id.npos ? "" : "*"));
+    }
+  }
+  const char* const otherwise = arguments.quantization ? "" : "lnorm mutants --list lists them";
+  check_ids("--kernels", arguments.kernels, known, otherwise);
+  check_ids("--skip-kernels", arguments.skipped_kernels, known, otherwise);
   return [&arguments](std::string_view id) {
-    // They are off by less than an ulp, which no tolerance above one is meant to see.
-    const bool is_finer = id == "truncated" || id == "away";
+    // They are off by less than an ulp, which no tolerance above one is meant to see; of q that is much.
+    const bool is_finer = !arguments.quantization && (id == "truncated" || id == "away");
     if (is_finer && arguments.command == kMutants && !arguments.lists_kernels &&
         arguments.kernels.empty() && arguments.criteria.max_ulp.value_or(1) >= 1) {
       return false;

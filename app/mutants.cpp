@@ -19,6 +19,7 @@
 #include "lnorm/pipeline/mutant_gradients.hpp"
 #include "normalization_text.hpp"
 #include "print_error.hpp"
+#include "quantization.hpp"
 #include "report_output.hpp"
 #include "terminal.hpp"
 
@@ -67,7 +68,7 @@ std::vector<Batch> batches_of(const Arguments& arguments) {
       TensorWords& tensors = batch.arguments.tensors;
       if (one.weight) tensors[TensorRole::weight] = *one.weight;
       if (one.bias) tensors[TensorRole::bias] = *one.bias;
-      if (one.dy) tensors[TensorRole::dy] = *one.dy;
+      if (one.dy && !arguments.quantization) tensors[TensorRole::dy] = *one.dy;
     }
   }
   return batches;
@@ -88,7 +89,12 @@ class Trying {
     if (element_count(x.shape) == 0) {
       throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
     }
-    Plan plan = companions_.plan(x, name);
+    RowNeeds needs = kWholeRows;
+    if (arguments_.quantization) {
+      needs = quantized_rows(arguments_.quantization);
+      needs.ordered = true;
+    }
+    Plan plan = companions_.plan(x, name, needs);
     companions_.check_affine(plan, x, name);
     if (has_dy()) make_grad_plan(x, name);
     return plan;
@@ -120,7 +126,9 @@ class Trying {
         .choose = choose_,
         .criteria = criteria_of(arguments_, nullptr, plan.out, plan.out)};
     const RunOptions run_options = work.begin(plan, *source, nullptr, backend_.name, false);
-    auto tried = try_mutants(inputs, plan, backend_, options, run_options);
+    auto tried = arguments_.quantization
+                     ? try_quantized(inputs, plan, options, run_options)
+                     : try_mutants(inputs, plan, backend_, options, run_options);
     if (has_dy()) {
       auto backward = try_gradients(*source, x, name, run_options);
       std::move(backward.begin(), backward.end(), std::back_inserter(tried));
@@ -133,6 +141,18 @@ class Trying {
   }
 
  private:
+  std::vector<TriedMutant> try_quantized(const MutantInputs& inputs, const Plan& plan,
+                                         const MutantOptions& options,
+                                         const RunOptions& run_options) {
+    const Quantization quantization = quantization_of(arguments_.quantization, plan);
+    return try_quantized_mutants(
+        inputs,
+        {.quantization = quantization,
+         .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,
+         .given_scale = companions_.given_scale(plan)},
+        plan, backend_, options, run_options);
+  }
+
   bool has_dy() const { return companions_.has(TensorRole::dy); }
 
   std::vector<TriedMutant> try_gradients(TensorSource& source, const TensorInfo& x,
@@ -191,6 +211,7 @@ int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
 }  // namespace
 
 int mutants(const Arguments& arguments) {
+  check_quantization(arguments);
   const ChooseKernel choose = kernel_choice(arguments);
   if (arguments.lists_kernels) return list_kernels(arguments, choose);
   MutantReport report;
@@ -217,7 +238,7 @@ int mutants(const Arguments& arguments) {
         report.mutants().empty()
             ? "no wrong kernel is tried: none of the chosen ones applies to these inputs"
             : "every wrong kernel that is chosen is equivalent here, by formula and options",
-        !arguments.tensors.contains(TensorRole::dy)
+        !arguments.tensors.contains(TensorRole::dy) && !arguments.quantization
             ? "--dy tries those of the backward pass"
             : "other --kernels, --weight and --bias, or longer rows have some to try");
   }

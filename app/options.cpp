@@ -15,6 +15,7 @@ using Value = OptionValue;
 using Setting = Remedy::Setting;
 
 constexpr Commands kTestingKernels = kCheck | kMutants;
+constexpr Commands kQuantizing = kApply | kTestingKernels;
 constexpr Commands kNormalizing =
     kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
 constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
@@ -235,12 +236,12 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.seed = v.count(); },
            {.called = {{{"random-seed rng-seed"}}}}),
     // grad
-    Option(
-        "--dy", kGrad | kCheck | kMutants, "Backward", "T",
-        "The gradient of what lnorm apply writes; a tensor of the input's shape",
-        set_tensor<TensorRole::dy>,
-        {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck}}},
-         .called = {{{"grad dout grad-out grad-output upstream"}}}}),
+    Option("--dy", kGrad | kCheck | kMutants, "Backward", "T",
+           "The gradient of what lnorm apply writes; a tensor of the input's shape",
+           set_tensor<TensorRole::dy>,
+           {.no_effect = {{{.without = "--actual-dx --actual-dweight --actual-dbias", .in = kCheck},
+                           {.beside = "--quantize", .in = kMutants}}},
+            .called = {{{"grad dout grad-out grad-output upstream"}}}}),
     Option("--mean", kGrad, "Backward", "T",
            "The rows' means as --save-mean writes them, in place of computed ones",
            set_tensor<TensorRole::mean>,
@@ -380,12 +381,12 @@ constexpr Option kOptions[] = {
            "The sum with --residual that the kernel has saved, which is judged as well",
            set_tensor<TensorRole::actual_sum>,
            {.no_effect = {{{.without = "--residual"}}}, .called = {{{"save-sum"}}}}),
-    Option("--round", kApply | kCheck, kNormalization, "STEP[,STEP]",
+    Option("--round", kQuantizing, kNormalization, "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias), y (before --quantize)",
            set_roundings,
            {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
-    Option("--round", kNormalizing & ~(kApply | kCheck | kGrad | kInputs), kNormalization,
+    Option("--round", kNormalizing & ~(kQuantizing | kGrad | kInputs), kNormalization,
            "STEP[,STEP]",
            "Where else to round to the output dtype: the sum with --residual, xhat (before the "
            "weight), the product (before the bias)",
@@ -402,39 +403,39 @@ constexpr Option kOptions[] = {
            "sum: round the sum with --residual to the output dtype", set_roundings_without_y),
     // Quantization
     Option(
-        "--quantize", kApply | kCheck, kQuantization, "row|tensor|group:K|static",
+        "--quantize", kQuantizing, kQuantization, "row|tensor|group:K|static",
         "Divide by a scale and round to int8 or a float8; the value says whose largest |y| makes "
         "the scale, and static that it is given",
         set_quantization, {.called = {{{"quant quantization per-token dynamic-quant"}}}}),
-    Option("--qmax", kApply | kCheck, kQuantization, "Q",
+    Option("--qmax", kQuantizing, kQuantization, "Q",
            "What the largest |y| becomes (default 127, 448, 57344, 240)",
            [](Arguments& a, const Value& v) { a.quantization.qmax = v.positive_quotient(); },
            {.no_effect = kNotQuantized}),
-    Option("--amax-min", kApply | kCheck, kQuantization, "E",
+    Option("--amax-min", kQuantizing, kQuantization, "E",
            "The least that counts as the largest |y|",
            [](Arguments& a, const Value& v) { a.quantization.amax_min = v.positive_quotient(); },
            {.no_effect = kNotQuantized}),
-    Option("--amax-max", kApply | kCheck, kQuantization, "E",
+    Option("--amax-max", kQuantizing, kQuantization, "E",
            "The greatest that counts as the largest |y|",
            [](Arguments& a, const Value& v) { a.quantization.amax_max = v.positive_quotient(); },
            {.no_effect = kNotQuantized, .called = {{{"scale-ub"}}}}),
-    Option("--scale-min", kApply | kCheck, kQuantization, "E", "The least scale, such as 1/229376",
+    Option("--scale-min", kQuantizing, kQuantization, "E", "The least scale, such as 1/229376",
            [](Arguments& a, const Value& v) { a.quantization.scale_min = float32_of(v); },
            {.no_effect = kNotQuantized}),
-    Option("--scale-max", kApply | kCheck, kQuantization, "E", "The greatest scale",
+    Option("--scale-max", kQuantizing, kQuantization, "E", "The greatest scale",
            [](Arguments& a, const Value& v) { a.quantization.scale_max = float32_of(v); },
            {.no_effect = kNotQuantized}),
-    Option("--scale-power-of-two", kApply | kCheck, kQuantization, kFlag,
+    Option("--scale-power-of-two", kQuantizing, kQuantization, kFlag,
            "Round scales up to powers of two",
            [](Arguments& a, const Value&) { a.quantization.power_of_two = true; },
            {.no_effect = kNotQuantized, .called = {{{"ue8m0 round-scale pow2-scale"}}}}),
-    Option("--scale-dtype", kApply | kCheck, kQuantization, "float32|float8_e8m0",
+    Option("--scale-dtype", kQuantizing, kQuantization, "float32|float8_e8m0",
            "Of the scales; float8_e8m0 with --scale-power-of-two (default float32)",
            [](Arguments& a, const Value& v) {
              a.quantization.scale_dtype = v.one_of({DType::float32, DType::float8_e8m0fnu});
            },
            {.no_effect = {{{.without = "--quantize"}, {.without = "--scale-power-of-two"}}}}),
-    Option("--given-scale", kApply | kCheck, kQuantization, "T",
+    Option("--given-scale", kQuantizing, kQuantization, "T",
            "With --quantize static: the scale, a number or one for each number of the weight",
            set_tensor<TensorRole::given_scale>, {.no_effect = {{{.without = "--quantize"}}}}),
     Option("--actual-scale", kCheck, kQuantization, "T",
@@ -649,11 +650,11 @@ constexpr Option kOptions[] = {
            "Round every element once to this dtype (default none: all bits stay)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
-    Option("--dtype", kApply, kOutput, {},
+    Option("--dtype", kApply | kMutants, kOutput, {},
            "Output dtype (default the input's, float64 for integers); int8 with --quantize",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = apply_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
-    Option("--dtype", (kWritingTensors & ~(kConvert | kApply)) | kMutants, kOutput, {},
+    Option("--dtype", kWritingTensors & ~(kConvert | kApply), kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) {
              a.output.dtype = a.parameter_dtype = v.dtype(v.choices);

@@ -10,12 +10,15 @@ bool is_quantized_dtype(DType dtype) { return dtype == DType::int8 || is_float8(
 
 void check_quantization(const Arguments& arguments) {
   const QuantizationArguments& quantization = arguments.quantization;
+  const std::optional<DType> dtype = arguments.output.dtype;
   if (!quantization) {
     if (quantization.rounds_y) throw Error("--round y has no effect without --quantize");
+    if (dtype == DType::int8) {
+      throw Error("int8 takes a scale: --dtype int8 is for --quantize", "--quantize row");
+    }
     return;
   }
-  const bool writes = arguments.command == kApply;
-  const std::optional<DType> dtype = arguments.output.dtype;
+  const bool writes = arguments.command != kCheck;
   if (writes && (!dtype || !is_quantized_dtype(*dtype))) {
     throw Error(concat("--quantize rounds to ", dtype_list(is_quantized_dtype), ", found ",
                        dtype ? concat("--dtype ", name(*dtype)) : "no --dtype"),

@@ -278,7 +278,7 @@ def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **opti
     dy : array, optional
         Wrong backward passes are tried as well.
     **options
-        The options of ``lnorm mutants``: those of `layer_norm`, kernels, skip_kernels, and the criteria of `compare`.
+        The options of ``lnorm mutants``: those of `layer_norm` and `quantize`, kernels, skip_kernels, and the criteria of `compare`.
 
     Returns
     -------

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
@@ -131,12 +132,11 @@ TEST_CASE("given statistics, groups and a residual go before a quantization") {
         "--rms --weight cases/ordinary.weight.npy --zero-centered-weight --axes 1,2"}) {
     for (const std::string quantize : {"row", "group:2", "tensor"}) {
       CAPTURE(norm, quantize);
-      const std::string options = ' ' + norm + " --quantize " + quantize;
-      const Outcome made =
-          files.shell("lnorm x.npy" + options +
-                      " --dtype int8 -o q.safetensors --save-scale s.safetensors && lnorm "
-                      "x.npy " +
-                      norm + " --dtype float64 -o y.safetensors");
+      std::string options = ' ' + norm;
+      std::string command = "lnorm x.npy --dtype float64 -o y.safetensors" + options;
+      options.append(" --quantize ").append(quantize);
+      command.append(" && lnorm x.npy --dtype int8 -o q.safetensors --save-scale s.safetensors");
+      const Outcome made = files.shell(command + options);
       CHECK((made.out.empty() && made.err.empty()));
       const std::string said =
           of(files, "x.npy q.safetensors" + options + " --actual-scale s.safetensors");
@@ -178,4 +178,160 @@ TEST_CASE("the worst scale is named by its place in the scales' own shape") {
   };
   CHECK(worst("q.npy --quantize tensor", "of_tensor.npy") == "[0]");
   CHECK(worst("of_groups.npy --quantize group:4", "scales.npy") == "[3,2,1]");
+}
+
+namespace {
+
+// What lnorm mutants says of x.safetensors, by ids.
+std::map<std::string, json> mutants_of(const Workplace& files, const std::string& options) {
+  const Outcome found = files.shell("lnorm mutants x.safetensors " + options + " --json || true");
+  CAPTURE(options, found.err);
+  REQUIRE(!found.out.empty());
+  std::map<std::string, json> mutants;
+  const json report = json::parse(found.out);
+  for (const json& mutant : report.at("mutants")) mutants[mutant.at("id")] = mutant;
+  return mutants;
+}
+
+}  // namespace
+
+TEST_CASE("mutants computes what the program itself writes by other options") {
+  struct Case {
+    std::string asked;
+    std::string id;
+    std::string made;  // by these options in place of those
+  };
+  const std::string none;
+  const std::vector<Case> cases{
+      {"--quantize row --dtype int8", "qmax-128", "--quantize row --qmax 128"},
+      {"--quantize row --dtype int8", "scale-of-tensor", "--quantize tensor"},
+      {"--quantize row --dtype int8", "rounded-y", "--quantize row --round y"},
+      {"--quantize row --dtype int8 --round y", "unrounded-y", "--quantize row"},
+      {"--quantize row --dtype int8", "no-scale", "--quantize static --given-scale 1"},
+      {"--quantize row --dtype int8", "amax-of-x", none},
+      {"--quantize group:32 --dtype int8", "scale-of-row", "--quantize row"},
+      {"--quantize group:32 --dtype int8", "group-64", "--quantize group:64"},
+      {"--quantize group:32 --dtype float8_e4m3fn", "qmax-240", "--quantize group:32 --qmax 240"},
+      {"--quantize row --dtype float8_e5m2 --scale-min 1/1000", "no-scale-min", "--quantize row"},
+      {"--quantize row --dtype float8_e4m3fnuz --amax-max 1", "no-scale-max", "--quantize row"},
+      {"--quantize row --dtype float8_e4m3fn --scale-power-of-two", "scale-not-power-of-two",
+       "--quantize row"},
+      {"--quantize row --dtype float8_e4m3fn --scale-power-of-two", "scale-power-of-two-down",
+       "--quantize row --scale-power-of-two --qmax 896"},
+      {"--quantize tensor --dtype int8", "qmax-128", "--quantize tensor --qmax 128"},
+      {"--quantize tensor --dtype int8", "amax-of-xhat", "--given-scale xhat.json"},
+      {"--quantize tensor --dtype int8", "amax-before-bias", "--given-scale before.json"},
+      {"--quantize tensor --dtype int8", "amax-without-residual", "--given-scale alone.json"},
+      {"--quantize static --given-scale 0.015625 --dtype float8_e4m3fn", "no-scale",
+       "--quantize static --given-scale 1"},
+  };
+  const Workplace files;
+  files.shell(
+      "lnorm inputs --shape 8,512 --dtype bfloat16 -o cases && cd cases && "
+      "lnorm ordinary.x.safetensors --rms -o ../x.safetensors && "
+      "lnorm ordinary.x.safetensors --quantize row --dtype int8 -o q.npy && "
+      "lnorm convert q.npy --dtype bfloat16 -o ../r.safetensors");
+  const std::string weight = " --weight cases/ordinary.weight.safetensors";
+  const std::string bias = " --bias cases/ordinary.bias.safetensors";
+  const std::string residual = " --residual r.safetensors";
+  const auto scale = [&](const std::string& name, const std::string& options) {
+    files.shell("lnorm x.safetensors --quantize tensor --dtype int8 -o q.npy --save-scale " + name +
+                ' ' + options);
+  };
+  scale("xhat.json", residual);
+  scale("before.json", residual + weight);
+  scale("alone.json", weight + bias);
+  const std::string given = weight + bias + residual + ' ';
+  for (const Case& c : cases) {
+    CAPTURE(c.asked, c.id, c.made);
+    const std::map<std::string, json> mutants = mutants_of(files, given + c.asked + " --atol 0");
+    REQUIRE(mutants.contains(c.id));
+    const json& mutant = mutants.at(c.id);
+    CHECK(mutant.at("equivalent") == false);
+    CHECK(mutant.at("elements") == 8 * 512);
+    if (c.made.empty()) continue;
+    const std::string dtype = c.asked.substr(c.asked.find("--dtype"));
+    const std::string made =
+        (c.made.starts_with("--given") ? "--quantize static " + c.made : c.made) + ' ' +
+        dtype.substr(0, dtype.find(" --"));
+    std::string command = "lnorm x.safetensors -o a.safetensors";
+    command.append(given).append(made).append(" && lnorm x.safetensors -o b.safetensors");
+    command.append(given).append(c.asked);
+    command += " && { lnorm compare a.safetensors b.safetensors --atol 0 --json || true; }";
+    const Outcome compared = files.shell(command);
+    CAPTURE(compared.err);
+    const json report = json::parse(compared.out);
+    CHECK(mutant.at("mismatched") == report.at("mismatched"));
+    CHECK((mutant.at("caught") == true) == (mutant.at("mismatched") != 0));
+  }
+}
+
+TEST_CASE("of a quantized kernel's mutants none is caught that writes what is right") {
+  const Workplace files;
+  const auto caught = [&](const std::string& x, const std::string& options, const std::string& id) {
+    files.write("x.json", x);
+    files.shell("lnorm convert x.json -o x.safetensors");
+    const json mutant = mutants_of(files, options).at(id);
+    CAPTURE(x, options, id, mutant.dump());
+    CHECK(mutant.at("equivalent") == false);
+    CHECK((mutant.at("caught") == true) == (mutant.at("mismatched") != 0));
+    return mutant.at("caught") == true;
+  };
+  const std::string rms = "--rms --eps 0 --dtype int8 --quantize ";
+  // Rows of one size, and a row that is not finite.
+  const std::string alike = "[[1, -1, 1, 1], [2, 2, -2, 2]]";
+  CHECK(!caught(alike, rms + "row", "scale-of-tensor"));
+  CHECK(caught("[[1, -1, 1, 1], [2, Infinity, -2, 2], [1, 2, NaN, 3]]", rms + "row", "no-scale"));
+  CHECK(caught(alike, rms + "row", "amax-of-x"));
+  CHECK(!caught("[[Infinity, 1, 2, NaN]]", rms + "row", "no-scale"));
+  CHECK(caught("[[1, -1, 1, 1], [8, 2, -2, 2]]", rms + "row", "scale-of-tensor"));
+  // A scale that is a power of two is rounded down to itself.
+  CHECK(!caught(alike, rms + "row --scale-power-of-two --qmax 1", "scale-power-of-two-down"));
+  CHECK(caught(alike, rms + "row --scale-power-of-two --qmax 3", "scale-power-of-two-down"));
+  // Of ties to even nothing is off by one, however y is computed.
+  CHECK(!caught("[[0.1, -0.1], [0.3, 0.3]]", rms + "static --given-scale 2", "rounded-y"));
+  CHECK(caught("[[1, 2, 1, 1]]", rms + "static --given-scale 0.01", "wraps"));
+  CHECK(caught("[[1, 2, 1, 1]]", rms + "row --scale-max 1/100", "wraps"));
+  // Of a weight that is 0 xhat is known.
+  CHECK(caught("[[1, 2, 4, 30]]", rms + "row --weight '[1, 1, 1, 0]'", "amax-of-xhat"));
+  // A tolerance of one lets pass what truncates, adds one, or makes 128 of the largest.
+  for (const std::string id : {"truncated", "away", "zero-point", "qmax-128", "rounded-y"}) {
+    const std::string x = "[[1, 2, 3, 6, 1.3], [-1, 5, 2, -9, 2.4]]";
+    CHECK(!caught(x, rms + "row --atol 1", id));
+    CHECK(caught(x, rms + "row", id) == (id != "rounded-y"));
+  }
+}
+
+TEST_CASE(
+    "the inputs of lnorm inputs let no wrong kernel pass that quantizes, without a tolerance") {
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    const Workplace files;
+    files.shell("lnorm inputs --shape 4,1024 --rms -o cases --dtype " + dtype);
+    for (const std::string quantize :
+         {"row --dtype int8", "tensor --dtype float8_e4m3fn", "row --dtype int8 --round y",
+          "row --dtype float8_e4m3fnuz --amax-max 4 --scale-max 1/80",
+          "group:128 --dtype float8_e4m3fn --scale-power-of-two --scale-dtype float8_e8m0",
+          "static --given-scale 0.02 --dtype int8"}) {
+      CAPTURE(dtype, quantize);
+      const Outcome found =
+          files.shell("lnorm mutants cases --rms --atol 0 --quantize " + quantize);
+      CAPTURE(found.out, found.err);
+      CHECK(found.status == 0);
+    }
+  }
+}
+
+TEST_CASE("mutants that quantize go with a folder of inputs, and with no gradient") {
+  const Workplace files;
+  files.shell("lnorm inputs --shape 8,64 --rms -o cases && lnorm cases/ordinary.x.npy -o x.npy");
+  const Outcome found =
+      files.shell("lnorm mutants cases --rms --quantize group:16 --dtype float8_e4m3fn --json");
+  const json report = json::parse(found.out);
+  CHECK(report.at("inputs").size() > 3);
+  CHECK(report.at("mutants").size() > 15);
+  for (const json& mutant : report.at("mutants")) CHECK(mutant.at("id") != "rms");
+  CHECK(files.run("mutants x.npy --quantize row --dtype int8 --dy x.npy"_w).status == 2);
+  CHECK(files.run("mutants x.npy --quantize row"_w).status == 2);
+  CHECK(files.run("mutants x.npy --dtype int8"_w).status == 2);
+  CHECK(files.run("inputs --shape 2,3 --quantize row -o other"_w).status == 2);
 }

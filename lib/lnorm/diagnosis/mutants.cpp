@@ -80,6 +80,7 @@ const Mutant::Outcome& Mutant::hardest() const {
 }
 
 std::string Mutant::words() const {
+  if (!is_equivalent() && !hardest().words.empty()) return hardest().words;
   if (is_equivalent() || hardest().row == nullptr) return first_words;
   // One row of the table stands for several lengths, and for both passes.
   const WrongKernel& row = *hardest().row;
@@ -100,10 +101,11 @@ void MutantReport::add(const std::string& input, const std::vector<TriedMutant>&
     for (const TriedMutant::Trial& trial : one.trials) {
       if (!criteria_) criteria_ = trial.comparisons.front().criteria;
       Mutant::Outcome& outcome = found_or_added(mutant.outcomes, [&](const Mutant::Outcome& o) {
-        return o.row == trial.row && o.is_backward == trial.is_backward;
+        return o.row == trial.row && o.is_backward == trial.is_backward && o.words == trial.words;
       });
       outcome.row = trial.row;
       outcome.is_backward = trial.is_backward;
+      outcome.words = trial.words;
       add_comparisons(input, trial.comparisons, outcome);
     }
   }

@@ -42,6 +42,7 @@ struct TriedMutant {
     const WrongKernel* row = nullptr;
     bool is_backward = false;
     std::vector<Comparison> comparisons;  // one a tensor that it writes
+    std::string words = {};               // of one of several that have the same id and no row
   };
 
   std::string id;
@@ -63,6 +64,7 @@ struct Mutant {
     std::int64_t mismatched = 0;
     std::int64_t elements = 0;
     std::optional<double> max_abs;  // nothing: no pair of finite elements
+    std::string words = {};         // as of Trial
   };
 
   std::string id;

@@ -12,82 +12,25 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/judge.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/quantized_rules.hpp"
 #include "lnorm/pipeline/tensor_scale.hpp"
 
 namespace lnorm {
 
 namespace {
 
-// What a scale, or a quotient, may be.
-struct ScaleInterval {
-  double low = 0;
-  double high = 0;
-  bool has(double value) const { return value >= low && value <= high; }
-};
-
-// The numbers of q's dtype.
-class QuantizedGrid {
- public:
-  explicit QuantizedGrid(DType dtype) : is_int8_(dtype == DType::int8), format_(dtype) {}
-
-  // What rounds to a number, but for its sign: between the points halfway to its neighbors.
-  ScaleInterval rounds_to(double q) const {
-    const double size = std::fabs(q);
-    const bool is_last = size >= (is_int8_ && q > 0 ? 127 : format_.greatest());
-    return {size == 0 ? 0 : size - format_.half_ulp(std::nextafter(size, 0)),
-            is_last ? kInfinity : size + format_.half_ulp(size)};
-  }
-  double rounded(double v) const { return saturated(format_.rounded(v)); }
-  double saturated(double v) const {
-    return std::clamp(v, -format_.greatest(), is_int8_ ? 127 : format_.greatest());
-  }
-  // Toward zero, or away from it.
-  double truncated(double v) const { return saturated(format_.truncated(v)); }
-  double away(double v) const {
-    const double below = format_.truncated(v);
-    if (below == v) return saturated(v);
-    return saturated(below + std::copysign(2 * format_.half_ulp(v), v));
-  }
-
- private:
-  bool is_int8_;
-  OutputFormat format_;
-};
-
-// How a wrong kernel quantizes: what it does instead.
-struct QuantizedRule {
-  Quantization quantization;
-  std::span<const double> amax_of;  // whose largest is amax
-  std::span<const double> y;
-  std::span<const double> error;
-  enum class Last { nearest, truncated, away, wraps } last = Last::nearest;
-  bool multiplies = false;  // the scale that is saved is 1 / scale
-  bool has_no_scale = false;
-  std::int64_t group = 0;            // elements whose largest |y| is a scale's
-  std::optional<double> scale = {};  // of all
-  bool is_transposed = false;
-  double offset = 0;  // of q
-};
-
-// A row, as far as causes need it.
-struct RowOfKernel {
-  const JudgeSetting& setting;
+// What a kernel made of a row, and what is right.
+struct KernelRow {
   std::int64_t number;
-  std::span<const double> x;
-  std::span<const double> y;
-  std::span<const double> error;
-  std::span<const double> q;
-  std::span<const double> unrounded_y;  // without the last rounding of y, if that is asked for
-  std::span<const double> unrounded_error;
-  std::span<const double> y_alone;   // of x without the residual, if there is one
-  std::span<const double> divisors;  // of each element, as far as the kernel's scales are known
-  double scale_of_tensor;
-};
+  std::vector<double> x;
+  std::vector<double> q;
+  std::vector<double> exact_q;
+  std::vector<double> scales;  // the exact ones, if the kernel has saved none
+  std::vector<double> exact_scales;
+  bool is_finite;  // x, and every scale
 
-// Numbers that a rule needs of a row.
-struct RuleRoom {
-  std::vector<double> values;
-  std::vector<double> errors;
+  std::size_t group() const { return x.size() / scales.size(); }
+  bool is_exact() const { return is_finite && q == exact_q && scales == exact_scales; }
 };
 
 // All that a quantized tensor's rows are judged by.
@@ -129,7 +72,6 @@ class QuantizedJudge {
     TileBuffer buffer;
     return decoded(setting_.backend, alone_->read(row, 1, buffer));
   }
-  bool has_alone() const { return alone_.has_value(); }
 
   // Where the kernel's scale lies, in elements.
   std::int64_t position(std::int64_t row, std::int64_t g) const {
@@ -138,29 +80,12 @@ class QuantizedJudge {
 
   // y of a row, and how far off a kernel's may be.
   bool fill(const JudgeSetting& of_row, std::int64_t row, std::span<const double> x,
-            bool is_measured, bool rounds_y, std::vector<double>& y,
-            std::vector<double>& error) const {
-    const RowStatistics statistics =
-        statistics_of(x, of_row.formula, given_numbers(inputs_.given, row));
-    SumLosses losses;
-    if (is_measured && inputs_.given == nullptr) {
-      const MeasuredRow measured{x, statistics};
-      losses = losses_of({&measured, 1}, of_row.formula, of_row.kernel.arithmetic,
-                         of_row.normalized_shape)
-                   .front();
-    }
-    const StatisticErrors errors = errors_of(statistics, of_row.formula, of_row.kernel, losses);
-    y.resize(x.size());
-    error.resize(x.size());
-    const OutputFormat steps(plan_.rounding);
-    const RowLine line =
-        line_of(statistics, divisor_of(statistics.variance, of_row.formula), errors, of_row.kernel);
-    fill_rounded_line(line, of_row.rounding, steps, x.data(), of_row.weight.data(),
-                      of_row.bias.data(), std::ssize(x), y.data(), error.data());
-    for (std::size_t i = 0; rounds_y && i < y.size(); ++i) {
-      error[i] = keep_in(steps, y[i], error[i]);
-    }
-    return errors.is_bounded;
+            bool is_measured, std::vector<double>& y, std::vector<double>& error) const {
+    return fill_results(of_row, plan_.rounding, inputs_.quantization.rounds_y, x, given(row),
+                        is_measured, y, error);
+  }
+  std::optional<GivenNumbers> given(std::int64_t row) const {
+    return given_numbers(inputs_.given, row);
   }
 
   ScaleInterval amax(std::span<const double> y, std::span<const double> error) const {
@@ -172,13 +97,11 @@ class QuantizedJudge {
     return most;
   }
 
-  ScaleInterval scales_of(const ScaleInterval& amax, const Quantization& quantization) const {
+  ScaleInterval scales_of(const ScaleInterval& amax, const QuantizedRule& rule) const {
     const double unit = 3 * setting_.kernel.arithmetic.unit;
-    const auto scale = [&](double most) {
-      const double quotient = OutputFormat(DType::float32).rounded(most / quantization.qmax);
-      return quantization.scale(quotient, amax.high == 0);
-    };
-    return {scale(amax.low * (1 - unit)), scale(amax.high * (1 + unit))};
+    const bool is_zero = amax.high == 0;
+    return {rule.scale_of(amax.low * (1 - unit), is_zero),
+            rule.scale_of(amax.high * (1 + unit), is_zero)};
   }
 
   // Which scale q of a group was divided by: the kernel's own, or one that suits all elements, or else the exact one.
@@ -214,19 +137,13 @@ class QuantizedJudge {
     return error + 4 * setting_.kernel.arithmetic.unit * std::fabs(y) + half * scale;
   }
 
-  // Whether a rule gives a row's scales and q.
-  bool explains(const QuantizedRule& rule, const RowOfKernel& row) const {
-    const Quantization& quantization = rule.quantization;
-    const auto n = std::ssize(row.y);
-    for (std::int64_t g = 0; g < groups_; ++g) {
-      const std::int64_t first = g * group_;
-      const std::int64_t own = std::max(rule.group, group_);
-      const auto part = [&](auto all) {
-        const std::int64_t begin = first / own * own;
-        return all.subspan(static_cast<std::size_t>(begin),
-                           static_cast<std::size_t>(std::min(own, n - begin)));
-      };
-      ScaleInterval scales = scales_of(amax(part(rule.amax_of), part(rule.error)), quantization);
+  // Whether a rule gives a row's scales and q. given: the scale of each element, if they are given.
+  bool explains(const QuantizedRule& rule, const KernelRow& row,
+                std::span<const double> given) const {
+    for (std::int64_t first = 0; first < std::ssize(rule.y); first += group_) {
+      const std::int64_t g = first / group_;
+      ScaleInterval scales = scales_of(
+          amax(rule.part(rule.amax_of, first, group_), rule.part(rule.error, first, group_)), rule);
       if (rule.scale) scales = {*rule.scale * (1 - 0x1p-20), *rule.scale * (1 + 0x1p-20)};
       if (inputs_.is_of_tensor) scales = {0, kInfinity};
       double divisor = given_;
@@ -236,14 +153,14 @@ class QuantizedJudge {
         if (!rule.has_no_scale && !scales.has(divisor)) return false;
       } else if (inputs_.given_scale == nullptr && !inputs_.is_of_tensor) {
         divisor = (scales.low + scales.high) / 2;
-        if (quantization.power_of_two) divisor = scales.high;
+        if (rule.quantization.power_of_two || rule.rounds_down) divisor = scales.high;
       }
       for (std::int64_t i = first; i < first + group_; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const double by = rule.has_no_scale                ? 1
-                          : inputs_.given_scale != nullptr ? row.divisors[at]
+                          : inputs_.given_scale != nullptr ? given[at]
                                                            : divisor;
-        if (!rounds_to(rule, row, at, by)) return false;
+        if (!rounds_to(rule, row.q[at], at, by)) return false;
       }
     }
     return true;
@@ -251,7 +168,7 @@ class QuantizedJudge {
 
   // Whether the kernel's one scale is right, where |y| is at most that.
   JudgedRows of_tensor(const ScaleInterval& most) const {
-    const ScaleInterval may_be = scales_of(most, inputs_.quantization);
+    const ScaleInterval may_be = scales_of(most, QuantizedRule{inputs_.quantization});
     const double actual = scale(0, 0);
     JudgedRows found;
     RowJudge judge(setting_, 1);
@@ -272,7 +189,23 @@ class QuantizedJudge {
 
   const QuantizedInputs& inputs() const { return inputs_; }
   const Plan& plan() const { return plan_; }
-  const CheckOptions& options() const { return options_; }
+
+  // The causes that are tried.
+  std::vector<NamedQuantizedKernel> causes() const {
+    if (!options_.kernels) return {};
+    auto kernels = named_quantized_kernels({.quantization = inputs_.quantization,
+                                            .rows = plan_.rows,
+                                            .row_length = plan_.row_length,
+                                            .is_of_tensor = inputs_.is_of_tensor,
+                                            .is_given = inputs_.given_scale != nullptr,
+                                            .has_saved_scales = has_scales(),
+                                            .has_residual = alone_.has_value(),
+                                            .has_weight = !inputs_.weight.empty(),
+                                            .has_bias = !inputs_.bias.empty()},
+                                           options_.kernels);
+    std::erase_if(kernels, [](const NamedQuantizedKernel& one) { return !one.is_other; });
+    return kernels;
+  }
 
   // The exact scale of the tensor, or the first of those that are given.
   void set_given(double scale) { given_ = scale; }
@@ -292,29 +225,12 @@ class QuantizedJudge {
     return is_transposed ? g * plan_.rows + row : row * groups_ + g;
   }
 
-  bool rounds_to(const QuantizedRule& rule, const RowOfKernel& row, std::size_t i,
-                 double divisor) const {
+  bool rounds_to(const QuantizedRule& rule, double q, std::size_t i, double divisor) const {
     const double unit = 4 * setting_.kernel.arithmetic.unit;
     const double error = rule.error[i] + unit * std::fabs(rule.y[i]);
-    const auto result = [&](double y) {
-      const double v = y / divisor;
-      switch (rule.last) {
-        case QuantizedRule::Last::truncated:
-          return grid_.truncated(v);
-        case QuantizedRule::Last::away:
-          return grid_.away(v);
-        case QuantizedRule::Last::wraps: {
-          const double integer = std::nearbyint(v);
-          return integer - 256 * std::floor((integer + 128) / 256);
-        }
-        case QuantizedRule::Last::nearest:
-          break;
-      }
-      return grid_.saturated(grid_.rounded(v) + rule.offset);
-    };
-    const double one = result(rule.y[i] - error);
-    const double other = result(rule.y[i] + error);
-    return row.q[i] >= std::min(one, other) && row.q[i] <= std::max(one, other);
+    const double one = rule.result(grid_, rule.y[i] - error, divisor);
+    const double other = rule.result(grid_, rule.y[i] + error, divisor);
+    return q >= std::min(one, other) && q <= std::max(one, other);
   }
 
   const QuantizedInputs& inputs_;
@@ -329,202 +245,7 @@ class QuantizedJudge {
   std::optional<CheckRows> alone_;
 };
 
-// How a row of the table of quantized kernels changes the rule, and where it is another one than was asked for. parameter: what the
-// row's {} stands for.
-struct QuantizedChange {
-  std::string_view id;
-  bool (*applies)(const QuantizedJudge& judge, double parameter);
-  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule, RuleRoom& room);
-  std::span<const double> parameters = {};
-};
-
-constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
-constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
-constexpr double kDTypesOfY[] = {static_cast<double>(DType::float16),
-                                 static_cast<double>(DType::bfloat16)};
-
-bool always(const QuantizedJudge&, double) { return true; }
-bool computes(const QuantizedJudge& judge, double) { return judge.inputs().given_scale == nullptr; }
-bool saves(const QuantizedJudge& judge, double) { return judge.has_scales(); }
-bool is_int8(const QuantizedJudge& judge, double) { return judge.plan().out == DType::int8; }
-const Quantization& asked_of(const QuantizedJudge& judge) { return judge.inputs().quantization; }
-
-template <QuantizedRule::Last last>
-void change_last(const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
-  rule.last = last;
-}
-
-// The largest of other numbers makes the scale.
-template <class ValueOf>
-void take_amax_of(const RowOfKernel& row, QuantizedRule& rule, RuleRoom& room, ValueOf value_of) {
-  for (std::size_t i = 0; i < row.y.size(); ++i) room.values[i] = value_of(i);
-  rule.amax_of = room.values;
-}
-
-const QuantizedChange kChanges[] = {
-    {"scale-reciprocal", saves,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.multiplies = true; }},
-    {"scale-transposed", saves,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.is_transposed = true; }},
-    {"scale-of-tensor",
-     [](const QuantizedJudge& judge, double) {
-       return computes(judge, 0) && !judge.inputs().is_of_tensor;
-     },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.scale = row.scale_of_tensor;
-     }},
-    {"scale-of-row", [](const QuantizedJudge& judge, double) { return asked_of(judge).group != 0; },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.group = std::ssize(row.x);
-     }},
-    {"group-{}",
-     [](const QuantizedJudge& judge, double size) {
-       const std::int64_t group = asked_of(judge).group;
-       return group != 0 && static_cast<double>(group) < size &&
-              judge.plan().row_length % static_cast<std::int64_t>(size) == 0;
-     },
-     [](const RowOfKernel&, double size, QuantizedRule& rule, RuleRoom&) {
-       rule.group = static_cast<std::int64_t>(size);
-     },
-     kGroups},
-    {"qmax-{}",
-     [](const QuantizedJudge& judge, double qmax) {
-       return computes(judge, 0) && asked_of(judge).qmax != qmax;
-     },
-     [](const RowOfKernel&, double qmax, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.qmax = qmax;
-     },
-     kQmax},
-    {"no-scale-max",
-     [](const QuantizedJudge& judge, double) {
-       return std::min(asked_of(judge).scale_max, asked_of(judge).amax_max) < kInfinity;
-     },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
-     }},
-    {"no-scale-min",
-     [](const QuantizedJudge& judge, double) {
-       return std::max(asked_of(judge).scale_min, asked_of(judge).amax_min) > 0;
-     },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.scale_min = rule.quantization.amax_min = 0;
-     }},
-    {"scale-not-power-of-two",
-     [](const QuantizedJudge& judge, double) { return asked_of(judge).power_of_two; },
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.power_of_two = false;
-       rule.quantization.scale_dtype = DType::float32;
-     }},
-    {"scale-power-of-two-down",
-     [](const QuantizedJudge& judge, double) { return asked_of(judge).power_of_two; },
-     // Half of what is rounded up, but for a power of two itself.
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) {
-       rule.quantization.qmax *= 2;
-     }},
-    {"amax-of-x", computes,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) { rule.amax_of = row.x; }},
-    {"amax-of-xhat", computes,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom& room) {
-       take_amax_of(row, rule, room, [&](std::size_t i) {
-         return (row.y[i] - row.setting.bias[i]) / row.setting.weight[i];
-       });
-     }},
-    {"amax-before-bias", computes,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom& room) {
-       take_amax_of(row, rule, room, [&](std::size_t i) { return row.y[i] - row.setting.bias[i]; });
-     }},
-    {"amax-without-residual",
-     [](const QuantizedJudge& judge, double parameter) {
-       return computes(judge, parameter) && judge.has_alone();
-     },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.amax_of = row.y_alone;
-     }},
-    {"rounded-y",
-     [](const QuantizedJudge& judge, double dtype) {
-       const DType of_x = judge.plan().rounding;
-       return !asked_of(judge).rounds_y &&
-              (of_x == DType::float32 || static_cast<double>(of_x) == dtype);
-     },
-     [](const RowOfKernel& row, double dtype, QuantizedRule& rule, RuleRoom& room) {
-       const OutputFormat format(static_cast<DType>(dtype));
-       for (std::size_t i = 0; i < row.y.size(); ++i) {
-         room.values[i] = row.y[i];
-         room.errors[i] = keep_in(format, room.values[i], row.error[i]);
-       }
-       rule.y = rule.amax_of = room.values;
-       rule.error = room.errors;
-     },
-     kDTypesOfY},
-    {"unrounded-y", [](const QuantizedJudge& judge, double) { return asked_of(judge).rounds_y; },
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.y = rule.amax_of = row.unrounded_y;
-       rule.error = row.unrounded_error;
-     }},
-    {"no-scale", always,
-     [](const RowOfKernel&, double, QuantizedRule& rule, RuleRoom&) { rule.has_no_scale = true; }},
-    {"truncated", always, change_last<QuantizedRule::Last::truncated>},
-    {"away", always, change_last<QuantizedRule::Last::away>},
-    {"wraps", is_int8, change_last<QuantizedRule::Last::wraps>},
-    {"zero-point", is_int8,
-     [](const RowOfKernel& row, double, QuantizedRule& rule, RuleRoom&) {
-       rule.offset = std::nearbyint(row.q[0] - row.y[0] / row.divisors[0]);
-     }},
-};
-
-// A row of the table, and what of it is tried.
-struct QuantizedCause {
-  const QuantizedChange* change;
-  double parameter;
-  FormulaFit fit;
-};
-
-std::vector<QuantizedCause> causes_of(const QuantizedJudge& judge) {
-  std::vector<QuantizedCause> causes;
-  constexpr double kNone[] = {0};
-  for (const QuantizedChange& change : kChanges) {
-    const auto kernels = quantized_kernels();
-    const QuantizedKernel& kernel =
-        *std::find_if(kernels.begin(), kernels.end(),
-                      [&](const QuantizedKernel& one) { return one.id == change.id; });
-    for (const double parameter : change.parameters.empty() ? kNone : change.parameters) {
-      const bool is_dtype = change.parameters.data() == kDTypesOfY;
-      const auto with_parameter = [&](std::string_view text) {
-        std::string all(text);
-        const std::size_t at = all.find("{}");
-        if (at == all.npos) return all;
-        return all.replace(
-            at, 2, is_dtype ? std::string(name(static_cast<DType>(parameter))) : concat(parameter));
-      };
-      FormulaFit fit{.id = with_parameter(kernel.id),
-                     .words = with_parameter(kernel.words),
-                     .explained = 1,
-                     .sqnr = kInfinity,
-                     .explains_all = true};
-      if (!kernel.options.empty()) fit.options.push_back(with_parameter(kernel.options));
-      const ChooseKernel& choose = judge.options().kernels;
-      if (!choose || !choose(fit.id) || !change.applies(judge, parameter)) continue;
-      causes.push_back({&change, parameter, std::move(fit)});
-    }
-  }
-  return causes;
-}
-
-// What a kernel made of a row, and what is right.
-struct KernelRow {
-  std::int64_t number;
-  std::vector<double> x;
-  std::vector<double> q;
-  std::vector<double> exact_q;
-  std::vector<double> scales;  // the exact ones, if the kernel has saved none
-  std::vector<double> exact_scales;
-  bool is_finite;  // x, and every scale
-
-  std::size_t group() const { return x.size() / scales.size(); }
-  bool is_exact() const { return is_finite && q == exact_q && scales == exact_scales; }
-};
-
-// y of such a row, and what its scales may be: by the tree bound, or the measured one.
+// y of a row, and what its scales may be: by the tree bound, or the measured one.
 class QuantizedBounds {
  public:
   QuantizedBounds(const QuantizedJudge& judge, const JudgeSetting& setting, const KernelRow& row)
@@ -575,23 +296,18 @@ class QuantizedBounds {
     return bounds;
   }
 
-  // For causes, by the tree bound.
-  template <class Use>
-  void with_row(Use use) {
-    std::vector<double> unrounded_y;
-    std::vector<double> unrounded_error;
-    std::vector<double> y_alone;
-    std::vector<double> error_alone;
-    fill(false);
-    if (judge_.inputs().quantization.rounds_y) {
-      judge_.fill(setting_, row_.number, row_.x, false, false, unrounded_y, unrounded_error);
+  // Which causes explain the row, by the tree bound.
+  void explain(const std::vector<NamedQuantizedKernel>& causes,
+               std::vector<std::int64_t>& explained) const {
+    explained.resize(causes.size());
+    if (!row_.is_finite) return;
+    const Quantization& asked = judge_.inputs().quantization;
+    const std::vector<double> alone = judge_.alone(row_.number);
+    RowOfKernel row(setting_, asked, row_.x, alone, judge_.given(row_.number), judge_.given());
+    row.offset = std::nearbyint(row_.q[0] - y_[0] / divisors_[0]);
+    for (std::size_t k = 0; k < causes.size(); ++k) {
+      explained[k] += judge_.explains(causes[k].rule(asked, row), row_, divisors_) ? 1 : 0;
     }
-    if (const std::vector<double> alone = judge_.alone(row_.number); !alone.empty()) {
-      judge_.fill(setting_, row_.number, alone, false, judge_.inputs().quantization.rounds_y,
-                  y_alone, error_alone);
-    }
-    use(RowOfKernel{setting_, row_.number, row_.x, y_, error_, row_.q, unrounded_y, unrounded_error,
-                    y_alone, divisors_, judge_.given()});
   }
 
  private:
@@ -602,11 +318,10 @@ class QuantizedBounds {
   void fill(bool is_measured) {
     if (!row_.is_finite) return;
     const Quantization& quantization = judge_.inputs().quantization;
-    is_bounded_ =
-        judge_.fill(setting_, row_.number, row_.x, is_measured, quantization.rounds_y, y_, error_);
+    is_bounded_ = judge_.fill(setting_, row_.number, row_.x, is_measured, y_, error_);
     for (std::size_t g = 0; g < scales_.size(); ++g) {
       const ScaleInterval amax = judge_.amax(part(y_, g), part(error_, g));
-      scales_[g] = judge_.scales_of(amax, quantization);
+      scales_[g] = judge_.scales_of(amax, QuantizedRule{quantization});
       is_any_[g] = amax.high == 0 ? 1 : 0;
     }
   }
@@ -641,7 +356,7 @@ class QuantizedBounds {
 class QuantizedObserver final : public RowObserver {
  public:
   QuantizedObserver(const QuantizedJudge& judge, const CheckRows& actual)
-      : judge_(judge), causes_(causes_of(judge)), actual_(actual) {}
+      : judge_(judge), causes_(judge.causes()), actual_(actual) {}
 
   BlockFindings examine(const RowBlock& block) const override {
     Found found;
@@ -676,9 +391,15 @@ class QuantizedObserver final : public RowObserver {
     for (std::size_t k = 0; k < found_.explained.size() && is_explained; ++k) {
       if (found_.explained[k] < found_.wrong) continue;
       if (explanations.empty()) {
-        explanations.push_back(causes_[k].fit);
+        const NamedQuantizedKernel& cause = causes_[k];
+        explanations.push_back({.id = cause.id,
+                                .words = cause.words,
+                                .explained = 1,
+                                .sqnr = kInfinity,
+                                .explains_all = true});
+        if (!cause.options.empty()) explanations.back().options.push_back(cause.options);
       } else {
-        explanations.front().same_as.push_back(causes_[k].fit.id);
+        explanations.front().same_as.push_back(causes_[k].id);
       }
     }
     return like;
@@ -742,21 +463,11 @@ class QuantizedObserver final : public RowObserver {
     }
     if (found.q.beyond + found.scale.beyond == wrong || found.wrong == kTried) return;
     ++found.wrong;
-    bounds.with_row([&](const RowOfKernel& of_causes) { try_causes(of_causes, found); });
-  }
-
-  void try_causes(const RowOfKernel& row, Found& found) const {
-    found.explained.resize(causes_.size());
-    RuleRoom room{std::vector<double>(row.x.size()), std::vector<double>(row.x.size())};
-    for (std::size_t k = 0; k < causes_.size(); ++k) {
-      QuantizedRule rule{judge_.inputs().quantization, row.y, row.y, row.error};
-      causes_[k].change->change(row, causes_[k].parameter, rule, room);
-      found.explained[k] += judge_.explains(rule, row) ? 1 : 0;
-    }
+    bounds.explain(causes_, found.explained);
   }
 
   const QuantizedJudge& judge_;
-  std::vector<QuantizedCause> causes_;
+  std::vector<NamedQuantizedKernel> causes_;
   const CheckRows& actual_;
   Found found_;
 };
@@ -774,8 +485,7 @@ class AmaxObserver final : public RowObserver {
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
       judge_.set_numbers(block.first_row + r, setting);
-      judge_.fill(setting, block.first_row + r, x, false, judge_.inputs().quantization.rounds_y, y,
-                  error);
+      judge_.fill(setting, block.first_row + r, x, false, y, error);
       const ScaleInterval of_row = judge_.amax(y, error);
       most = {std::max(most.low, of_row.low), std::max(most.high, of_row.high)};
     }

@@ -166,12 +166,7 @@ class Trial {
     const Variant right = asked_for(setting_);
     attempts.push_back({right, nullptr, comparison(right), true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(attempts);
-    const std::vector<Failure> failures = attempts.back().comparison.failures();
-    if (!failures.empty()) {
-      throw Error(concat(
-          printable(inputs_.x.info().name),
-          ": the right result fails these criteria, too: ", name(failures.front().criterion)));
-    }
+    require_passing(attempts.back().comparison, inputs_.x.info());
     auto next = attempts.begin();
     return tried_of(mutants_, [&] { return std::move((next++)->comparison); });
   }
@@ -297,6 +292,13 @@ class Trial {
 };
 
 }  // namespace
+
+void require_passing(const Comparison& right, const TensorInfo& x) {
+  const std::vector<Failure> failures = right.failures();
+  if (failures.empty()) return;
+  throw Error(concat(printable(x.name), ": the right result fails these criteria, too: ",
+                     name(failures.front().criterion)));
+}
 
 std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& plan,
                                      const Backend& backend, const MutantOptions& options,

@@ -6,6 +6,7 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/quantize.hpp"
 #include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/run.hpp"
 
@@ -33,5 +34,24 @@ struct MutantOptions {
 std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& plan,
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options);
+
+// How a kernel was asked to quantize.
+struct AskedQuantization {
+  const Quantization& quantization;
+  bool is_of_tensor = false;  // there is one scale
+  const AffineTerm* given_scale =
+      nullptr;  // in the order of the plan's layout; null: scales are computed
+};
+
+// The same as try_mutants for the kernels of quantized_kernels(): compares q, as numbers, with what apply writes. The scales are not
+// compared: a wrong one shows in q, and kernels that save right ones wrongly are equivalent. A kernel computes in float64; where it and the
+// right one have the same q there, it is the exact q. On one thread.
+std::vector<TriedMutant> try_quantized_mutants(const MutantInputs& inputs,
+                                               const AskedQuantization& asked, const Plan& plan,
+                                               const Backend& backend, const MutantOptions& options,
+                                               const RunOptions& run_options);
+
+// Throws Error unless the right result passes. x: what it was computed of.
+void require_passing(const Comparison& right, const TensorInfo& x);
 
 }  // namespace lnorm

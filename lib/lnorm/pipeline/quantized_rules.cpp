@@ -1,0 +1,282 @@
+#include "lnorm/pipeline/quantized_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+#include "lnorm/core/dtype_table.hpp"
+#include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/text.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// How a row of the table changes the rule, and where it is another one than was asked for. parameter: what the row's {} stands for.
+struct Change {
+  std::string_view id;
+  bool (*applies)(const QuantizedContext& asked, double parameter);
+  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule);
+  std::span<const double> parameters = {};
+};
+
+constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
+constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
+constexpr double kDTypesOfY[] = {static_cast<double>(DType::float16),
+                                 static_cast<double>(DType::bfloat16)};
+
+bool always(const QuantizedContext&, double) { return true; }
+bool computes(const QuantizedContext& asked, double) { return !asked.is_given; }
+bool saves(const QuantizedContext& asked, double) { return asked.has_saved_scales; }
+bool is_int8(const QuantizedContext& asked, double) {
+  return asked.quantization.dtype == DType::int8;
+}
+
+template <QuantizedRule::Last last>
+void change_last(const RowOfKernel&, double, QuantizedRule& rule) {
+  rule.last = last;
+}
+
+constexpr Change kChanges[] = {
+    {"scale-reciprocal", saves,
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.multiplies = true; }},
+    {"scale-transposed", saves,
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.is_transposed = true; }},
+    {"scale-of-tensor",
+     [](const QuantizedContext& asked, double) {
+       const bool is_row = asked.rows == 1 && asked.quantization.group == 0;
+       return computes(asked, 0) && !asked.is_of_tensor && !is_row;
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.scale = row.scale_of_tensor; }},
+    {"scale-of-row",
+     [](const QuantizedContext& asked, double) {
+       return asked.quantization.group != 0 && asked.quantization.group < asked.row_length;
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.group = std::ssize(row.x); }},
+    {"group-{}",
+     [](const QuantizedContext& asked, double size) {
+       const std::int64_t group = asked.quantization.group;
+       const auto other = static_cast<std::int64_t>(size);
+       return group != 0 && group < other && other % group == 0 && asked.row_length % other == 0;
+     },
+     [](const RowOfKernel&, double size, QuantizedRule& rule) {
+       rule.group = static_cast<std::int64_t>(size);
+     },
+     kGroups},
+    {"qmax-{}",
+     [](const QuantizedContext& asked, double qmax) {
+       return computes(asked, 0) && asked.quantization.qmax != qmax;
+     },
+     [](const RowOfKernel&, double qmax, QuantizedRule& rule) { rule.quantization.qmax = qmax; },
+     kQmax},
+    {"no-scale-max",
+     [](const QuantizedContext& asked, double) {
+       return std::min(asked.quantization.scale_max, asked.quantization.amax_max) < kInfinity;
+     },
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       rule.quantization.scale_max = rule.quantization.amax_max = kInfinity;
+     }},
+    {"no-scale-min",
+     [](const QuantizedContext& asked, double) {
+       return std::max(asked.quantization.scale_min, asked.quantization.amax_min) > 0;
+     },
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       rule.quantization.scale_min = rule.quantization.amax_min = 0;
+     }},
+    {"scale-not-power-of-two",
+     [](const QuantizedContext& asked, double) { return asked.quantization.power_of_two; },
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       rule.quantization.power_of_two = false;
+       rule.quantization.scale_dtype = DType::float32;
+     }},
+    {"scale-power-of-two-down",
+     [](const QuantizedContext& asked, double) { return asked.quantization.power_of_two; },
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       rule.quantization.power_of_two = false;
+       rule.quantization.scale_dtype = DType::float32;
+       rule.rounds_down = true;
+     }},
+    {"amax-of-x", computes,
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.x; }},
+    {"amax-of-xhat",
+     [](const QuantizedContext& asked, double) {
+       return computes(asked, 0) && (asked.has_weight || asked.has_bias);
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.xhat.y; }},
+    {"amax-before-bias",
+     [](const QuantizedContext& asked, double) { return computes(asked, 0) && asked.has_bias; },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.before_bias.y; }},
+    {"amax-without-residual",
+     [](const QuantizedContext& asked, double parameter) {
+       return computes(asked, parameter) && asked.has_residual;
+     },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.alone.y; }},
+    {"rounded-y",
+     [](const QuantizedContext& asked, double dtype) {
+       const DType of_x = asked.quantization.rounding;
+       return !asked.quantization.rounds_y &&
+              (item_size(of_x) > 2 || static_cast<double>(of_x) == dtype);
+     },
+     [](const RowOfKernel&, double dtype, QuantizedRule& rule) {
+       const OutputFormat format(static_cast<DType>(dtype));
+       rule.rounded_y.assign(rule.y.begin(), rule.y.end());
+       rule.rounded_error.assign(rule.error.begin(), rule.error.end());
+       for (std::size_t i = 0; i < rule.y.size(); ++i) {
+         rule.rounded_error[i] = keep_in(format, rule.rounded_y[i], rule.error[i]);
+       }
+       rule.y = rule.amax_of = rule.rounded_y;
+       rule.error = rule.rounded_error;
+     },
+     kDTypesOfY},
+    {"unrounded-y",
+     [](const QuantizedContext& asked, double) { return asked.quantization.rounds_y; },
+     [](const RowOfKernel& row, double, QuantizedRule& rule) {
+       rule.y = rule.amax_of = row.unrounded.y;
+       rule.error = row.unrounded.error;
+     }},
+    {"no-scale", always,
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.has_no_scale = true; }},
+    {"truncated", always, change_last<QuantizedRule::Last::truncated>},
+    {"away", always, change_last<QuantizedRule::Last::away>},
+    {"wraps",
+     // A scale that was made for y leaves nothing to saturate.
+     [](const QuantizedContext& asked, double) {
+       const Quantization& by = asked.quantization;
+       const bool is_for_y = !asked.is_given && !asked.has_saved_scales && by.qmax <= 127 &&
+                             std::min(by.scale_max, by.amax_max) == kInfinity;
+       return by.dtype == DType::int8 && !is_for_y;
+     },
+     change_last<QuantizedRule::Last::wraps>},
+    {"zero-point", is_int8,
+     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.offset = row.offset; }},
+};
+
+std::string with_parameter(std::string_view text, const Change& change, double parameter) {
+  std::string all(text);
+  const std::size_t at = all.find("{}");
+  if (at == all.npos) return all;
+  const bool is_dtype = change.parameters.data() == kDTypesOfY;
+  return all.replace(
+      at, 2, is_dtype ? std::string(name(static_cast<DType>(parameter))) : concat(parameter));
+}
+
+}  // namespace
+
+ScaleInterval QuantizedGrid::rounds_to(double q) const {
+  const double size = std::fabs(q);
+  const bool is_last = size >= (is_int8_ && q > 0 ? 127 : format_.greatest());
+  return {size == 0 ? 0 : size - format_.half_ulp(std::nextafter(size, 0)),
+          is_last ? kInfinity : size + format_.half_ulp(size)};
+}
+
+double QuantizedGrid::saturated(double v) const {
+  if (std::isnan(v)) return is_int8_ ? 0 : v;
+  return std::clamp(v, -format_.greatest(), is_int8_ ? 127 : format_.greatest());
+}
+
+double QuantizedGrid::away(double v) const {
+  const double below = format_.truncated(v);
+  if (below == v || !std::isfinite(v)) return saturated(v);
+  return saturated(below + std::copysign(2 * format_.half_ulp(v), v));
+}
+
+std::span<const double> QuantizedRule::part(std::span<const double> all, std::int64_t first,
+                                            std::int64_t asked) const {
+  const std::int64_t own = std::max(group, asked);
+  const std::int64_t begin = first / own * own;
+  return all.subspan(static_cast<std::size_t>(begin),
+                     static_cast<std::size_t>(std::min(own, std::ssize(all) - begin)));
+}
+
+double QuantizedRule::scale_of(double amax, bool is_zero) const {
+  const double quotient = OutputFormat(DType::float32).rounded(amax / quantization.qmax);
+  const double found = quantization.scale(quotient, is_zero);
+  return rounds_down ? std::exp2(std::logb(found)) : found;
+}
+
+double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divisor) const {
+  const double v = y_of / divisor;
+  switch (last) {
+    case Last::truncated:
+      return grid.truncated(v);
+    case Last::away:
+      return grid.away(v);
+    case Last::wraps: {
+      const double integer = std::nearbyint(v);
+      return grid.saturated(integer - 256 * std::floor((integer + 128) / 256));
+    }
+    case Last::nearest:
+      break;
+  }
+  return grid.saturated(grid.rounded(v) + offset);
+}
+
+RowOfKernel::RowOfKernel(const JudgeSetting& setting, const Quantization& asked,
+                         std::span<const double> its_x, std::span<const double> x_alone,
+                         const std::optional<GivenNumbers>& given, double its_scale_of_tensor)
+    : x(its_x), scale_of_tensor(its_scale_of_tensor) {
+  const auto fill = [&](const JudgeSetting& by, std::span<const double> of, bool rounds_y,
+                        Results& to) {
+    fill_results(by, asked.rounding, rounds_y, of, given, false, to.y, to.error);
+  };
+  fill(setting, x, asked.rounds_y, results);
+  if (asked.rounds_y) fill(setting, x, false, unrounded);
+  if (!x_alone.empty()) fill(setting, x_alone, asked.rounds_y, alone);
+  JudgeSetting before = setting;
+  before.bias.assign(x.size(), 0);
+  fill(before, x, false, before_bias);
+  before.weight.assign(x.size(), 1);
+  fill(before, x, false, xhat);
+}
+
+bool fill_results(const JudgeSetting& setting, DType rounding, bool rounds_y,
+                  std::span<const double> x, const std::optional<GivenNumbers>& given,
+                  bool is_measured, std::vector<double>& y, std::vector<double>& error) {
+  y.assign(x.size(), kNan);
+  error.assign(x.size(), 0);
+  if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); })) return false;
+  const RowStatistics statistics = statistics_of(x, setting.formula, given);
+  SumLosses losses;
+  if (is_measured && !given) {
+    const MeasuredRow measured{x, statistics};
+    losses = losses_of({&measured, 1}, setting.formula, setting.kernel.arithmetic,
+                       setting.normalized_shape)
+                 .front();
+  }
+  const StatisticErrors errors = errors_of(statistics, setting.formula, setting.kernel, losses);
+  const OutputFormat steps(rounding);
+  const RowLine line =
+      line_of(statistics, divisor_of(statistics.variance, setting.formula), errors, setting.kernel);
+  fill_rounded_line(line, setting.rounding, steps, x.data(), setting.weight.data(),
+                    setting.bias.data(), std::ssize(x), y.data(), error.data());
+  for (std::size_t i = 0; rounds_y && i < y.size(); ++i) error[i] = keep_in(steps, y[i], error[i]);
+  return errors.is_bounded;
+}
+
+std::vector<NamedQuantizedKernel> named_quantized_kernels(const QuantizedContext& context,
+                                                          const ChooseKernel& choose) {
+  constexpr double kNone[] = {0};
+  std::vector<NamedQuantizedKernel> result;
+  for (const Change& change : kChanges) {
+    const auto kernels = quantized_kernels();
+    const QuantizedKernel& kernel =
+        *std::find_if(kernels.begin(), kernels.end(),
+                      [&](const QuantizedKernel& one) { return one.id == change.id; });
+    for (const double parameter : change.parameters.empty() ? kNone : change.parameters) {
+      const auto with = [&](std::string_view text) {
+        return with_parameter(text, change, parameter);
+      };
+      NamedQuantizedKernel named{with(kernel.id),
+                                 with(kernel.words),
+                                 with(kernel.options),
+                                 change.applies(context, parameter),
+                                 parameter,
+                                 change.change};
+      if (!choose || choose(named.id)) result.push_back(std::move(named));
+    }
+  }
+  return result;
+}
+
+}  // namespace lnorm

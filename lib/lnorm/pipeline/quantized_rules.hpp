@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lnorm/diagnosis/judge.hpp"
+#include "lnorm/diagnosis/wrong_kernels.hpp"
+#include "lnorm/kernel/quantize.hpp"
+
+// What wrong kernels do that quantize: check looks for it, and mutants computes it.
+namespace lnorm {
+
+// What a scale, or a quotient, may be.
+struct ScaleInterval {
+  double low = 0;
+  double high = 0;
+  bool has(double value) const { return value >= low && value <= high; }
+};
+
+// The numbers of q's dtype.
+class QuantizedGrid {
+ public:
+  explicit QuantizedGrid(DType dtype) : is_int8_(dtype == DType::int8), format_(dtype) {}
+
+  // What rounds to a number, but for its sign: between the points halfway to its neighbors.
+  ScaleInterval rounds_to(double q) const;
+  double rounded(double v) const { return saturated(format_.rounded(v)); }
+  // NaN is 0 in int8.
+  double saturated(double v) const;
+  // Toward zero, or away from it.
+  double truncated(double v) const { return saturated(format_.truncated(v)); }
+  double away(double v) const;
+
+ private:
+  bool is_int8_;
+  OutputFormat format_;
+};
+
+// How a wrong kernel quantizes: what it does instead.
+struct QuantizedRule {
+  Quantization quantization;
+  std::span<const double> amax_of = {};  // whose largest is amax
+  std::span<const double> y = {};
+  std::span<const double> error = {};
+  enum class Last { nearest, truncated, away, wraps } last = Last::nearest;
+  bool multiplies = false;  // the scale that is saved is 1 / scale
+  bool has_no_scale = false;
+  bool rounds_down = false;          // the scale, to a power of two
+  std::int64_t group = 0;            // elements whose largest |y| is a scale's
+  std::optional<double> scale = {};  // of all
+  bool is_transposed = false;
+  double offset = 0;                   // of q
+  std::vector<double> rounded_y = {};  // what y and error may refer to
+  std::vector<double> rounded_error = {};
+
+  // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
+  std::span<const double> part(std::span<const double> all, std::int64_t first,
+                               std::int64_t asked) const;
+  // The scale that an amax makes. is_zero: amax is 0.
+  double scale_of(double amax, bool is_zero) const;
+  double result(const QuantizedGrid& grid, double y, double divisor) const;
+};
+
+// A row, as far as rules need it, by the tree bound.
+struct RowOfKernel {
+  struct Results {
+    std::vector<double> y;
+    std::vector<double> error;
+  };
+  std::span<const double> x;
+  Results results;
+  Results unrounded;  // without the last rounding of y, if that is asked for
+  Results xhat;
+  Results before_bias;
+  Results alone;  // of x without the residual, if there is one
+  double scale_of_tensor;
+  double offset = 1;  // of a kernel that adds one to q
+
+  RowOfKernel(const JudgeSetting& setting, const Quantization& asked, std::span<const double> its_x,
+              std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
+              double its_scale_of_tensor);
+};
+
+// y of a row, and how far off a kernel's may be, before the quotient; NaN if x is not finite. rounding: of the steps, and of y if
+// that is rounded. Returns whether there is such a bound.
+bool fill_results(const JudgeSetting& setting, DType rounding, bool rounds_y,
+                  std::span<const double> x, const std::optional<GivenNumbers>& given,
+                  bool is_measured, std::vector<double>& y, std::vector<double>& error);
+
+// What decides whether a wrong kernel is another one than was asked for: options and shapes, no values.
+struct QuantizedContext {
+  const Quantization& quantization;
+  std::int64_t rows = 0;
+  std::int64_t row_length = 0;
+  bool is_of_tensor = false;  // there is one scale
+  bool is_given = false;      // no scale is computed
+  bool has_saved_scales = false;
+  bool has_residual = false;
+  bool has_weight = false;
+  bool has_bias = false;
+};
+
+// A row of quantized_kernels(), with a number for its {}.
+struct NamedQuantizedKernel {
+  std::string id;
+  std::string words;
+  std::string options;
+  bool is_other;  // than was asked for
+  double parameter;
+  void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule);
+
+  // It refers to the row.
+  QuantizedRule rule(const Quantization& asked, const RowOfKernel& row) const {
+    QuantizedRule rule{asked, row.results.y, row.results.y, row.results.error};
+    change(row, parameter, rule);
+    return rule;
+  }
+};
+
+// Those that are chosen, in the table's order. choose: empty for all.
+std::vector<NamedQuantizedKernel> named_quantized_kernels(const QuantizedContext& context,
+                                                          const ChooseKernel& choose);
+
+}  // namespace lnorm
