@@ -223,8 +223,9 @@ class JsonReader {
     }
     const std::string_view key = contains(names, "datatype") ? "datatype" : "dtype";
     for (const JsonMember& member : names) {
-      const bool is_known = member.name == "shape" || member.name == "data" || member.name == key ||
-                            ((member.name == "name" || member.name == "parameters") && key == "datatype");
+      const bool is_known =
+          member.name == "shape" || member.name == "data" || member.name == key ||
+          ((member.name == "name" || member.name == "parameters") && key == "datatype");
       if (is_known) continue;
       text_.fail(member.value.data(), concat("key '", short_name(member.name),
                                              R"(' is not known beside "shape" and "data")"));
