@@ -122,7 +122,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
                rounded_text(tree.exact, 9)));
   }
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
-    found.emplace_back("", concat("a loop on this row is off by ",
+    found.emplace_back("", concat("a plain loop would be off by ",
                                   rounded_text(1 / judged.loop.ratio, 2), " of that"));
   }
   if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
@@ -160,7 +160,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
   } else if (const FormulaFit* const near = diagnosis.most_like()) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
   } else if (!check.is_statistic && check.part != "sum") {
-    lines.emplace_back("nothing is known to do this");
+    lines.emplace_back("no known wrong kernel explains this");
   }
   return lines;
 }
