@@ -13,11 +13,12 @@ import threading
 import time
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 import numpy as np
 
 import lnorm
-from lnorm import _norms, _reports, testing
+from lnorm import _library, _norms, _reports, testing
 
 PROGRAM = os.environ["LNORM_PROGRAM"]
 SEEDS = pathlib.Path(__file__).resolve().parents[2] / "data/seeds"
@@ -61,6 +62,13 @@ class Names(unittest.TestCase):
 class Interruption(unittest.TestCase):
     def setUp(self):  # a job in the background of a shell begins with SIGINT ignored
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+    def test_where_there_is_no_second_thread_the_first_works(self):
+        _library._idle.clear()
+        refused = mock.Mock(side_effect=RuntimeError("can't start new thread"))
+        with mock.patch.object(_library._thread, "start_new_thread", refused):
+            self.assertTrue(lnorm.inputs((2, 8)))
+        refused.assert_called()
 
     def test_ctrl_c_ends_work_that_takes_a_minute(self):
         x = np.random.default_rng(1).standard_normal((20000, 1000))
