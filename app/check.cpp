@@ -209,24 +209,29 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
+  // INPUT alone; null where there is no residual, or it cannot be read again.
+  TensorSource* without_residual(TensorSource& alone) const {
+    return has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr;
+  }
+
   Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
                      const InputName& name, const Plan& plan, const Affine& affine,
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
     TensorSource& actual = *companions_.open(TensorRole::output, x, true);
-    const bool has_residual = has(TensorRole::residual);
-    const CheckInputs inputs{.x = source,
-                             .actual = actual,
-                             .alone = has_residual && alone.has_random_access() ? &alone : nullptr,
-                             .residual = companions_.residual_again(alone.info()),
-                             .is_sum = has_residual && !arguments_.normalization.round_sum,
-                             .weight = companions_.weight(),
-                             .bias = companions_.bias(),
-                             .affine = affine,
-                             .given = companions_.given(plan),
-                             .mean = companions_.open(TensorRole::actual_mean, x, true),
-                             .rstd = companions_.open(TensorRole::actual_rstd, x, true),
-                             .mask = mask};
+    const CheckInputs inputs{
+        .x = source,
+        .actual = actual,
+        .alone = without_residual(alone),
+        .residual = companions_.residual_again(alone.info()),
+        .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
+        .weight = companions_.weight(),
+        .bias = companions_.bias(),
+        .affine = affine,
+        .given = companions_.given(plan),
+        .mean = companions_.open(TensorRole::actual_mean, x, true),
+        .rstd = companions_.open(TensorRole::actual_rstd, x, true),
+        .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
       found.details = compare_with_exact(arguments_, source, actual, plan, inputs, options);
@@ -242,7 +247,7 @@ class Checking {
     const QuantizedInputs inputs{
         .x = source,
         .actual = actual,
-        .alone = has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr,
+        .alone = without_residual(alone),
         .scale = companions_.open(TensorRole::actual_scale, x, true),
         .is_transposed = arguments_.quantization.is_transposed,
         .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,

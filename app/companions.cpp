@@ -435,8 +435,9 @@ void check_streams(const Arguments& arguments) {
     if (is_standard_input(name) && std::exchange(has_standard_input, true)) {
       throw Error("standard input is named for two inputs, expected one");
     }
-    auto found = is_standard_input(name) ? os::status(os::FileDescriptor(STDIN_FILENO, false), name)
-                                         : os::status(name);
+    auto found = is_standard_input(name)
+                     ? os::status(os::FileDescriptor(STDIN_FILENO, false), "standard input")
+                     : os::status(name);
     if (arguments.work.ranks->count() > 1 &&
         (is_standard_input(name) ||
          (found && !S_ISREG(found->st_mode) && !S_ISDIR(found->st_mode)))) {

@@ -400,15 +400,16 @@ class Search {
     return &changes_.back();
   }
 
-  // One part that explains all is the plainest that there may be: then combinations are not tried.
+  // Where one part explains all, nothing is plainer: combinations are not tried then.
   void try_parts() {
     std::vector<std::vector<ToldRow>> told;
     const std::vector<Candidate> choices = affine_choices(told);
     try_alone();
     const std::size_t before = proofs_.size();
+    const std::vector<const Change*> singles = changes_of_statistics();
     for (std::size_t i = 0; i < choices.size(); ++i) {
       Changes chosen;
-      add_combinations(choices[i], told[i], changes_of_statistics(), 0, 1, chosen);
+      add_combinations(choices[i], told[i], singles, 0, 1, chosen);
     }
     prove_nearest();
     const bool is_told = std::ranges::any_of(

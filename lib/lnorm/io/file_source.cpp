@@ -40,7 +40,7 @@ class FileSource final : public ByteSource {
   }
 
   std::size_t read_unread_at(std::int64_t distance, std::span<std::byte> to) const override {
-    // There is no more to see ahead. A file of /proc is of no size, whatever it holds.
+    // Nothing lies behind the end. A file of /proc says that it has no size.
     if (*end_ > 0) {
       const std::int64_t left = std::max<std::int64_t>(*end_ - offset_ - distance, 0);
       to = to.first(std::min(to.size(), static_cast<std::size_t>(left)));

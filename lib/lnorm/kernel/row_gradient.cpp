@@ -149,9 +149,9 @@ bool RowGradient::find_scaled() {
   // A large weight would show what a small dy loses.
   if (times_power(least_dy, scaled->dy) < std::numeric_limits<double>::min()) return false;
   const AffineTerm& weight = setting_.weight;
-  const bool has_weight = weight.is_within(kMostUnscaledWeight) || weight.has_low_parts() ||
-                          !std::isfinite(weight.max_abs());
-  if (!has_weight) {
+  const bool keeps_weight = weight.is_within(kMostUnscaledWeight) || weight.has_low_parts() ||
+                            !std::isfinite(weight.max_abs());
+  if (!keeps_weight) {
     scaled->weight_exponent = -std::ilogb(weight.max_abs());
     std::vector<double> numbers = weight.numbers();
     for (double& number : numbers) {
@@ -166,7 +166,7 @@ bool RowGradient::find_scaled() {
                                 .dy = DType::float64,
                                 .dx = setting_.dx,
                                 .row_length = setting_.row_length,
-                                .weight = has_weight ? weight : scaled->weight,
+                                .weight = keeps_weight ? weight : scaled->weight,
                                 .formula = scaled->x.formula,
                                 .needs_double_doubles = true,
                                 .wants_dx = setting_.wants_dx,

@@ -47,14 +47,8 @@ class Checker {
   }
 
   Check run() {
-    Check result;
-    result.x = whole_of(inputs_.x.info());
-    result.actual = whole_of(inputs_.actual.info());
-    result.slice = inputs_.x.info().slice;
-    result.axes = result.slice ? result.slice->axes : plan_.axes;
-    result.formula = setting_.formula;
-    result.arithmetic = options_.arithmetic;
-    result.row_length = plan_.row_length;
+    Check result =
+        begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_, options_.arithmetic);
     result.has_mask = mask_.has_value();
     if (options_.criteria) {
       result.comparison = begin_comparison(inputs_.actual.info(), *options_.criteria);

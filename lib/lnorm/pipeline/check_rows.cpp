@@ -114,6 +114,19 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
           .normalized_shape = plan.normalized_shape()};
 }
 
+Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,
+                  const JudgeSetting& setting, DType arithmetic) {
+  Check check;
+  check.x = whole_of(x);
+  check.actual = whole_of(actual);
+  check.slice = x.slice;
+  check.axes = x.slice ? x.slice->axes : plan.axes;
+  check.formula = setting.formula;
+  check.arithmetic = arithmetic;
+  check.row_length = plan.row_length;
+  return check;
+}
+
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) {
   Comparison comparison;
   comparison.actual = whole_of(actual);

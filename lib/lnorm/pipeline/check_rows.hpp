@@ -55,6 +55,10 @@ std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
                            bool is_sum, bool has_rstd, DType output);
 
+// A check of actual by the rows of x, in which nothing has been judged.
+Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,
+                  const JudgeSetting& setting, DType arithmetic);
+
 // A comparison of a kernel's tensor with exact rows, which are added part by part.
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);
 

@@ -533,14 +533,8 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
   const RowQuantizer exact = quantizer(inputs.is_of_tensor ? &of_tensor : inputs.given_scale);
   QuantizedObserver observer(judge, actual);
   pass(observer, quantization(exact));
-  Check like;
-  like.x = whole_of(inputs.x.info());
-  like.actual = whole_of(inputs.actual.info());
-  like.slice = inputs.x.info().slice;
-  like.axes = like.slice ? like.slice->axes : plan.axes;
-  like.formula = setting.formula;
-  like.arithmetic = options.arithmetic;
-  like.row_length = plan.row_length;
+  Check like =
+      begin_check(inputs.x.info(), inputs.actual.info(), plan, setting, options.arithmetic);
   Check result = observer.check(like, false);
   const Shape shape = row_shape(like.x.shape, like.axes);
   describe_places(result, plan.rows, shape);

@@ -73,15 +73,8 @@ Check check_sum(TensorSource& sum, TensorSource& actual, const Plan& plan, const
   RowObserver* const observers[] = {&observer};
   LentSource x(sum);
   run(x, plan, {}, observers, nullptr, run_options);
-  Check result;
-  result.x = whole_of(sum.info());
-  result.actual = whole_of(actual.info());
+  Check result = begin_check(sum.info(), actual.info(), plan, setting, options.arithmetic);
   result.part = "sum";
-  result.slice = sum.info().slice;
-  result.axes = result.slice ? result.slice->axes : plan.axes;
-  result.formula = setting.formula;
-  result.arithmetic = options.arithmetic;
-  result.row_length = plan.row_length;
   result.judged = observer.found();
   result.verdict = verdict_of(result.judged);
   describe_places(result, plan.rows, row_shape(result.x.shape, result.axes));

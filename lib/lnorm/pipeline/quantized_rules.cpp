@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/non_finite.hpp"
@@ -120,13 +121,14 @@ constexpr Change kChanges[] = {
      },
      [](const RowOfKernel&, double dtype, QuantizedRule& rule) {
        const OutputFormat format(static_cast<DType>(dtype));
-       rule.rounded_y.assign(rule.y.begin(), rule.y.end());
-       rule.rounded_error.assign(rule.error.begin(), rule.error.end());
-       for (std::size_t i = 0; i < rule.y.size(); ++i) {
-         rule.rounded_error[i] = keep_in(format, rule.rounded_y[i], rule.error[i]);
+       auto rounded = std::make_unique<RowResults>(
+           RowResults{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
+       for (std::size_t i = 0; i < rounded->y.size(); ++i) {
+         rounded->error[i] = keep_in(format, rounded->y[i], rounded->error[i]);
        }
-       rule.y = rule.amax_of = rule.rounded_y;
-       rule.error = rule.rounded_error;
+       rule.y = rule.amax_of = rounded->y;
+       rule.error = rounded->error;
+       rule.rounded = std::move(rounded);
      },
      kDTypesOfY},
     {"unrounded-y",
@@ -217,7 +219,7 @@ RowOfKernel::RowOfKernel(const JudgeSetting& setting, const Quantization& asked,
                          const std::optional<GivenNumbers>& given, double its_scale_of_tensor)
     : x(its_x), scale_of_tensor(its_scale_of_tensor) {
   const auto fill = [&](const JudgeSetting& by, std::span<const double> of, bool rounds_y,
-                        Results& to) {
+                        RowResults& to) {
     fill_results(by, asked.rounding, rounds_y, of, given, false, to.y, to.error);
   };
   fill(setting, x, asked.rounds_y, results);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,12 @@ class QuantizedGrid {
   OutputFormat format_;
 };
 
+// y of a row, and how far off a kernel's may be.
+struct RowResults {
+  std::vector<double> y;
+  std::vector<double> error;
+};
+
 // How a wrong kernel quantizes: what it does instead.
 struct QuantizedRule {
   Quantization quantization;
@@ -52,9 +59,8 @@ struct QuantizedRule {
   std::int64_t group = 0;            // elements whose largest |y| is a scale's
   std::optional<double> scale = {};  // of all
   bool is_transposed = false;
-  double offset = 0;                   // of q
-  std::vector<double> rounded_y = {};  // what y and error may refer to
-  std::vector<double> rounded_error = {};
+  double offset = 0;                               // of q
+  std::unique_ptr<const RowResults> rounded = {};  // what amax_of, y and error may refer to
 
   // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
   std::span<const double> part(std::span<const double> all, std::int64_t first,
@@ -66,16 +72,12 @@ struct QuantizedRule {
 
 // A row, as far as rules need it, by the tree bound.
 struct RowOfKernel {
-  struct Results {
-    std::vector<double> y;
-    std::vector<double> error;
-  };
   std::span<const double> x;
-  Results results;
-  Results unrounded;  // without the last rounding of y, if that is asked for
-  Results xhat;
-  Results before_bias;
-  Results alone;  // of x without the residual, if there is one
+  RowResults results;
+  RowResults unrounded;  // without the last rounding of y, if that is asked for
+  RowResults xhat;
+  RowResults before_bias;
+  RowResults alone;  // of x without the residual, if there is one
   double scale_of_tensor;
   double offset = 1;  // of a kernel that adds one to q
 
