@@ -89,7 +89,7 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
   const std::string& command = app->get_name();
   if (command == "compare") return usage + "compare ACTUAL EXPECTED [OPTIONS]\n";
   if (command == "check") return usage + "check INPUT OUTPUT [OPTIONS]\n";
-  if (command == "inputs") return usage + "inputs [OPTIONS]\n";
+  if (command == "inputs") return usage + "inputs --shape D[,D...] -o PATH [OPTIONS]\n";
   if (command == "apply") return usage + "[apply] [INPUT...] [OPTIONS]\n";
   return usage + command + " [INPUT...] [OPTIONS]\n";
 }

@@ -234,7 +234,8 @@ class Checking {
         .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
-      found.details = compare_with_exact(arguments_, source, actual, plan, inputs, options);
+      found.details = std::make_shared<Comparison>(
+          compare_with_exact(arguments_, source, actual, plan, inputs, options));
     }
     actual.finish();
     return found;

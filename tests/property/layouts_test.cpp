@@ -160,6 +160,7 @@ void check(const Case& c, lnorm::MemoryOrder order, std::initializer_list<Way> w
 
 TEST_CASE("any axes of any order give the bits of the same rows one after another", "[layouts]") {
   const auto order = GENERATE(lnorm::MemoryOrder::c, lnorm::MemoryOrder::fortran);
+  static int number = 0;
   for (const Case& c : {
            Case{{5}, {0}},
            Case{{3, 4}, {0}},
@@ -177,6 +178,7 @@ TEST_CASE("any axes of any order give the bits of the same rows one after anothe
            Case{{3, 70000}, {1}},
            Case{{2, 40, 3, 4000}, {1, 3}},
        }) {
+    if (lnorm::element_count(c.shape) > 100'000 && !support::takes(number++)) continue;
     check(c, order,
           {{true, true, 2},
            {false, false, 1},
@@ -202,7 +204,7 @@ TEST_CASE("what lies too scattered is transposed first", "[layouts]") {
 TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   // Columns of which some are ordinary, some have a mean far from the sample, some are constant, some
   // not finite; the bias cancels one.
-  constexpr std::int64_t kRows = 70;
+  constexpr std::int64_t kRows = 10 + support::share(60);
   constexpr std::int64_t kLength = 20000;
   std::vector<float> rows = random_values(kRows * kLength);
   const auto at = [&](std::int64_t r, std::int64_t e) -> float& {
@@ -238,7 +240,8 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   for (const lnorm::Backend& backend : lnorm::backends()) {
     CAPTURE(backend.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
     // The reference takes its time: once is enough.
-    if (backend.table == nullptr && (plan.wants_mean_and_rstd || bias[0] > 1)) continue;
+    const bool is_first = !plan.wants_mean_and_rstd && bias[0] < 1 && support::kOneOf == 1;
+    if (backend.table == nullptr && !is_first) continue;
     const std::vector<std::byte> row_bytes = support::as_bytes(rows);
     const auto y = support::elements_of<float>(property::normalized(
         backend, {row_bytes.data(), info.dtype, std::endian::native, kRows, kLength}, info.dtype,

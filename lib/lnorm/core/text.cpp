@@ -1,8 +1,10 @@
 #include "lnorm/core/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 namespace lnorm {
@@ -131,12 +133,13 @@ std::string escaped(std::string_view text) {
 
 std::string shortest_text(double number, double error) {
   for (int digits = 1;; ++digits) {
-    std::ostringstream text;
-    text.precision(digits);
-    text << number;
-    if (digits == 17 || std::fabs(std::stod(text.str()) - number) <= error) {
-      return std::move(text).str();
-    }
+    std::array<char, 32> buffer{};
+    char* const end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
+                                    std::chars_format::general, digits)
+                          .ptr;
+    double read = 0;
+    std::from_chars(buffer.data(), end, read);
+    if (digits == 17 || std::fabs(read - number) <= error) return {buffer.data(), end};
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,9 +47,10 @@ struct Check {
   AffectedNumbers rows;
   AffectedNumbers columns;
   std::vector<std::string> where;
-  std::optional<Comparison> comparison;  // if there are criteria
-  std::vector<Check> statistics;         // which the kernel has saved beside y
-  std::optional<Comparison> details;     // of y with the exact result, if that is asked for
+  // Many tensors have a verdict each, and few have these, which are large.
+  std::shared_ptr<Comparison> comparison;  // if there are criteria
+  std::vector<Check> statistics;           // which the kernel has saved beside y
+  std::shared_ptr<Comparison> details;     // of y with the exact result, if that is asked for
 
   bool has_mask = false;
   // How many elements a mask leaves out.

@@ -25,12 +25,8 @@ constexpr double kPart = 20;   // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
-// Which statistics a row of the table changes.
-enum class Side { both, mean, variance };
-
 struct Change {
-  NamedKernel kernel;
-  Side side = Side::both;
+  const NamedKernel* kernel = nullptr;
   // Of a number that the output tells. Empty: the row of the table makes the change.
   std::function<void(Variant&)> found = {};
 };
@@ -85,20 +81,11 @@ class Search {
         context_(context),
         setting_(context.setting),
         choose_(choose),
-        asked_(asked_for(context.setting)) {
-    for (NamedKernel& kernel : named_kernels(Quantity::y, setting_.normalized_shape, choose)) {
-      changes_.push_back({kernel});
-      if (kernel.row->part != KernelPart::elements || setting_.formula.rms) continue;
-      Variant changed = asked_;
-      kernel.row->change(changed, context_, kernel.parameter);
-      if (changed.mean.is_plain()) continue;
-      for (const Side side : {Side::mean, Side::variance}) {
-        NamedKernel one = kernel;
-        const std::string_view of = side == Side::mean ? "mean" : "variance";
-        one.id += concat('-', of);
-        one.words += concat(", in the ", of, " alone");
-        changes_.push_back({std::move(one), side});
-      }
+        asked_(asked_for(context.setting)),
+        kernels_(choose.kernels(Quantity::y, setting_.normalized_shape)) {
+    for (const NamedKernel& kernel : *kernels_) {
+      // RMS norm has no mean.
+      if (kernel.side == Side::both || !setting_.formula.rms) changes_.push_back({&kernel});
     }
     exact_ = fit(asked_, false);
   }
@@ -128,9 +115,9 @@ class Search {
       return true;
     }
     const Variant before = variant;
-    if (!change.kernel.row->change(variant, context_, change.kernel.parameter)) return false;
-    if (change.side == Side::mean) variant.variance = before.variance;
-    if (change.side == Side::variance) variant.mean = before.mean;
+    if (!change.kernel->row->change(variant, context_, change.kernel->parameter)) return false;
+    if (change.kernel->side == Side::mean) variant.variance = before.variance;
+    if (change.kernel->side == Side::variance) variant.mean = before.mean;
     return true;
   }
 
@@ -227,7 +214,7 @@ class Search {
 
   static std::vector<const NamedKernel*> kernels_of(const Candidate& candidate) {
     std::vector<const NamedKernel*> kernels;
-    for (const Change* const change : candidate.changes) kernels.push_back(&change->kernel);
+    for (const Change* const change : candidate.changes) kernels.push_back(change->kernel);
     return kernels;
   }
 
@@ -235,7 +222,7 @@ class Search {
   static double parts_score(const Candidate& candidate) {
     double sum = kPart * static_cast<double>(parts_of(kernels_of(candidate)));
     for (const Change* const change : candidate.changes) {
-      if (change->found) sum += static_cast<double>(2 * change->kernel.id.size());
+      if (change->found) sum += static_cast<double>(2 * change->kernel->id.size());
     }
     return sum;
   }
@@ -339,7 +326,7 @@ class Search {
   }
 
   static KernelPart part_of(const Change& change) {
-    return change.found ? KernelPart::weight : change.kernel.row->part;
+    return change.found ? KernelPart::weight : change.kernel->row->part;
   }
 
   // y times one number.
@@ -396,7 +383,7 @@ class Search {
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
     if (!choose_(kernel.id)) return nullptr;
-    changes_.push_back({std::move(kernel), Side::both, std::move(change)});
+    changes_.push_back({&found_.emplace_back(std::move(kernel)), std::move(change)});
     return &changes_.back();
   }
 
@@ -462,8 +449,8 @@ class Search {
         const KernelPart last = part_of(*chosen.back());
         const KernelPart next = part_of(*all[i]);
         // The mean may have other elements than the variance.
-        const bool is_other_side =
-            chosen.back()->side == Side::mean && all[i]->side == Side::variance && last == next;
+        const bool is_other_side = chosen.back()->kernel->side == Side::mean &&
+                                   all[i]->kernel->side == Side::variance && last == next;
         if (next == last && !is_other_side) continue;
       }
       chosen.push_back(all[i]);
@@ -685,8 +672,8 @@ class Search {
 
   static bool can_hide(const Change& change) {
     const KernelPart part = part_of(change);
-    const WrongKernel& row = *change.kernel.row;
-    return change.side == Side::both &&
+    const WrongKernel& row = *change.kernel->row;
+    return change.kernel->side == Side::both &&
            (part == KernelPart::eps_place || part == KernelPart::eps_value ||
             part == KernelPart::ddof || part == KernelPart::rounding || row.id == "rms" ||
             row.id == "layer-norm" || row.id.find("-P") != row.id.npos);
@@ -771,7 +758,7 @@ class Search {
     for (const Change& change : changes_) {
       if (change.found || !can_hide(change)) continue;
       look({&change});
-      if (part_of(change) != KernelPart::eps_place || change.kernel.id == "eps-on-both") continue;
+      if (part_of(change) != KernelPart::eps_place || change.kernel->id == "eps-on-both") continue;
       for (const Change& value : changes_) {
         if (!value.found && part_of(value) == KernelPart::eps_value) look({&change, &value});
       }
@@ -783,6 +770,8 @@ class Search {
   const JudgeSetting& setting_;
   const ChooseKernel& choose_;
   const Variant asked_;
+  const std::shared_ptr<const std::vector<NamedKernel>> kernels_;
+  std::deque<NamedKernel> found_;
   std::deque<Change> changes_;
   std::vector<Candidate> candidates_;
   std::vector<Proof> proofs_;

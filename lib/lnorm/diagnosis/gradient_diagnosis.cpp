@@ -73,8 +73,9 @@ class GradientSearch {
         model_(model),
         context_(context),
         choose_(choose),
-        kernels_(named_kernels(context.of, model.setting.normalized_shape, choose)) {
-    std::vector<Trial> exact{{{{}, asked_for(model_.setting)}}};
+        asked_(asked_for(model.setting)),
+        kernels_(choose.kernels(context.of, model.setting.normalized_shape)) {
+    std::vector<Trial> exact{{{{}, asked_}}};
     evaluate(exact, true);
     exact_ = std::move(exact.front());
     result_.share_of_exact = exact_.sums.share();
@@ -107,7 +108,7 @@ class GradientSearch {
   // far off in every direction.
   void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
     const auto add = [&](std::vector<const NamedKernel*> kernels) {
-      Trial trial{{std::move(kernels), asked_for(model_.setting)}};
+      Trial trial{{std::move(kernels), asked_}};
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change(trial.variant, context_, kernel->parameter)) return;
       }
@@ -120,9 +121,9 @@ class GradientSearch {
       if (is_pair && !v.sums && std::ranges::none_of(trial.kernels, is_nearer)) return;
       if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
-    for (const NamedKernel& first : kernels_) {
+    for (const NamedKernel& first : *kernels_) {
       if (count == 1) add({&first});
-      for (const NamedKernel& second : kernels_) {
+      for (const NamedKernel& second : *kernels_) {
         if (count == 2 && second.row->part > first.row->part) add({&first, &second});
       }
     }
@@ -132,7 +133,7 @@ class GradientSearch {
   void try_coefficients() {
     std::vector<Trial> terms;
     for (std::size_t k = 0; k < 3; ++k) {
-      Trial& term = terms.emplace_back(Trial{{{}, asked_for(model_.setting)}});
+      Trial& term = terms.emplace_back(Trial{{{}, asked_}});
       term.variant.backward.of_g = k == 0 ? 1 : 0;
       term.variant.backward.of_mean = k == 1 ? 1 : 0;
       term.variant.backward.of_variance = k == 2 ? 1 : 0;
@@ -154,7 +155,7 @@ class GradientSearch {
     }
     // All are the same: a factor.
     if (std::ranges::adjacent_find(snapped, std::not_equal_to<>()) == snapped.end()) return;
-    Trial trial{{{}, asked_for(model_.setting)}};
+    Trial trial{{{}, asked_}};
     trial.variant.backward.of_g = snapped[0];
     trial.variant.backward.of_mean = snapped[1];
     trial.variant.backward.of_variance = snapped[2];
@@ -176,7 +177,7 @@ class GradientSearch {
     const std::string of(name(context_.of));
     const auto is_cause = [&](double factor, const std::string& text) {
       if (factor == 1 || factor == 0) return false;
-      Trial trial{{{}, asked_for(model_.setting)}};
+      Trial trial{{{}, asked_}};
       trial.variant.backward.factor = factor;
       try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
                 concat(of, " is multiplied by ", text, numbers_in(text)));
@@ -304,8 +305,9 @@ class GradientSearch {
   const GradientModel& model_;
   const KernelContext& context_;
   const ChooseKernel& choose_;
+  const Variant asked_;
   Trial exact_;
-  std::vector<NamedKernel> kernels_;
+  std::shared_ptr<const std::vector<NamedKernel>> kernels_;
   std::set<const NamedKernel*> nearer_;  // each by itself
   std::deque<NamedKernel> found_;
   std::vector<Proof> proofs_;

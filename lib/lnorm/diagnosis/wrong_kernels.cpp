@@ -711,6 +711,31 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
   return result;
 }
 
+std::shared_ptr<const std::vector<NamedKernel>> ChooseKernel::kernels(
+    Quantity of, const Shape& normalized_shape) const {
+  const std::lock_guard lock(kept_->mutex);
+  auto& [shape, last] = kept_->last[of];
+  if (last != nullptr && shape == normalized_shape) return last;
+  std::vector<NamedKernel> all;
+  for (const NamedKernel& kernel : named_kernels(of, normalized_shape, *this)) {
+    const WrongKernel& row = *kernel.row;
+    all.push_back(kernel);
+    // Where padding is not masked only the variance is wrong.
+    const bool has_sides = of == Quantity::y && row.part == KernelPart::elements &&
+                           row.change != unmasked && row.change != unmasked_by;
+    if (!has_sides) continue;
+    for (const auto& [side, name] :
+         {std::pair{Side::mean, "mean"}, std::pair{Side::variance, "variance"}}) {
+      all.push_back({concat(kernel.id, '-', name),
+                     concat(kernel.words, ", in the ", name, " alone"), kernel.options, kernel.row,
+                     kernel.parameter, side});
+    }
+  }
+  shape = normalized_shape;
+  last = std::make_shared<const std::vector<NamedKernel>>(std::move(all));
+  return last;
+}
+
 std::span<const QuantizedKernel> quantized_kernels() {
   static constexpr QuantizedKernel kAll[] = {
       {"scale-reciprocal", "what is saved is 1 / scale"},

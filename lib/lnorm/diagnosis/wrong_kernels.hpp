@@ -2,9 +2,14 @@
 
 #include <array>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lnorm/core/shape.hpp"
@@ -90,8 +95,8 @@ struct WrongKernel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
 
-// Whether a row of the table is to be tried.
-using ChooseKernel = std::function<bool(std::string_view id)>;
+// Which statistics it changes.
+enum class Side { both, mean, variance };
 
 // A row of the table for rows of some length: one for each that a kernel may pad them to.
 struct NamedKernel {
@@ -100,7 +105,36 @@ struct NamedKernel {
   std::string options;
   const WrongKernel* row = nullptr;
   double parameter = 0;
+  Side side = Side::both;
 };
+
+// Whether a row of the table is to be tried.
+class ChooseKernel {
+ public:
+  ChooseKernel() = default;  // empty
+  template <class Chooses>
+  requires std::is_invocable_r_v<bool, const Chooses&, std::string_view> ChooseKernel(
+      Chooses chooses)  // NOLINT(google-explicit-constructor)
+      : chooses_(std::move(chooses)), kept_(std::make_shared<Kept>()) {}
+
+  explicit operator bool() const noexcept { return chooses_ != nullptr; }
+  bool operator()(std::string_view id) const { return chooses_(id); }
+
+  // named_kernels of rows of this shape. Those of y that have other elements in mean and variance are followed by the same in one
+  // of the two alone. Many tensors have rows of one shape, so the last are kept, by all copies together; not of an empty one.
+  std::shared_ptr<const std::vector<NamedKernel>> kernels(Quantity of,
+                                                          const Shape& normalized_shape) const;
+
+ private:
+  struct Kept {
+    std::mutex mutex;
+    std::map<Quantity, std::pair<Shape, std::shared_ptr<const std::vector<NamedKernel>>>> last;
+  };
+
+  std::function<bool(std::string_view)> chooses_;
+  std::shared_ptr<Kept> kept_;
+};
+
 // Those that are chosen, by their ids or by what 0.8.0 called them (padded-8 for padded-P, P the next multiple of 8, and
 // padded-pow2). normalized_shape: of the row. choose: empty for all.
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
@@ -115,10 +149,13 @@ std::string axes_option(const std::string& axes);
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";
 inline constexpr std::string_view kOrderId = "memory-order";
-inline constexpr std::array<std::string_view, 15> kFoundIds{
+inline constexpr std::string_view kExchangedId = "exchanged";
+inline constexpr std::string_view kAffineId = "other-affine";
+inline constexpr std::array<std::string_view, 17> kFoundIds{
     kAxesIds,          "padded-*",         "unmasked-*",    "reads-on-*",     "eps=*",
     "divisor=*",       "factor=*",         "mean-factor=*", "saved-*",        "dx-*",
-    "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId};
+    "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId,
+    kExchangedId,      kAffineId};
 inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
 
 // What a kernel that quantizes may do in place of what it should; {} stands for a number or a dtype.

@@ -27,7 +27,7 @@ std::span<const std::byte> ByteSource::peek(std::size_t count) {
     ahead_.resize(kLookAhead);
     const std::size_t got = read_some(std::span(ahead_).subspan(have));
     ahead_.resize(have + got);
-    if (got == 0) break;
+    if (got == 0 || unread() == 0) break;
   }
   return std::span(ahead_).first(std::min(count, ahead_.size()));
 }
@@ -72,6 +72,13 @@ std::span<const std::byte> ByteSource::peek_available() {
 }
 
 std::size_t ByteSource::read_at(std::int64_t distance, std::span<std::byte> to) const {
+  // A small file lies in the look ahead.
+  const auto ahead_of_source = std::span(ahead_).subspan(ahead_start_);
+  if (distance + std::ssize(to) <= std::ssize(ahead_of_source)) {
+    std::ranges::copy(ahead_of_source.subspan(static_cast<std::size_t>(distance), to.size()),
+                      to.begin());
+    return to.size();
+  }
   return read_unread_at(distance - static_cast<std::int64_t>(ahead()), to);
 }
 

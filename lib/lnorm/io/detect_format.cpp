@@ -25,8 +25,10 @@ struct Signature {
   std::string_view hint;  // how Python makes an .npy of it, as in hint_about
 };
 
+// Adds the commas that NumPy leaves out, and writes numbers as JSON does.
 constexpr std::string_view kReadPrinted =
-    R"sh(python3 -c "import ast, re, sys; print(ast.literal_eval(re.search(r'\[.*\]', sys.stdin.read(), re.S)[0]))" < 'FILE' > 'FILE.json')sh";
+    R"sh(it becomes JSON by sed -Ez 's/^[^[]*|[^]]*$//g; s/([0-9.nf]|\])[[:space:]]+/\1, /g; s/, +([],])/\1/g; )sh"
+    R"sh(s/nan/NaN/g; s/inf/Infinity/g; s/([0-9])\.([^0-9])/\1.0\2/g' < 'FILE' > 'FILE.json')sh";
 
 // What people feed by mistake.
 constexpr std::array kSignatures{
@@ -65,7 +67,9 @@ constexpr std::array kSignatures{
     Signature{"<?xml", "XML", ""},
 };
 
-// It has no signature.
+// These have no signature.
+constexpr Signature kPrintedArray{"", "what NumPy prints, expected a file of a tensor",
+                                  kReadPrinted};
 constexpr Signature kTFRecord{
     "", "a TFRecord file",
     "in Python: numpy.save('FILE.npy', "
@@ -90,9 +94,21 @@ bool is_tfrecord(std::string_view head) noexcept {
   return from_little_endian(head.substr(8, 4)) == ((crc >> 15 | crc << 17) + kMask);
 }
 
+// A list of numbers without commas, or with points that JSON would have digits behind.
+bool is_printed_array(std::string_view head) noexcept {
+  const std::size_t first = head.find_first_not_of("[ \n");
+  if (!head.starts_with('[') || first == head.npos) return false;
+  head.remove_prefix(first);
+  const std::size_t end = head.find_first_not_of("+-.0123456789aefin");
+  if (end == 0 || end == head.npos) return false;
+  const std::size_t next = head.find_first_of("-.0123456789in", end);
+  return head[end - 1] == '.' || (next > end && next == head.find_first_not_of(" \n", end));
+}
+
 // What the first bytes of a file look like; null if like none of these.
 const Signature* find_signature(std::string_view head) {
   if (is_tfrecord(head)) return &kTFRecord;
+  if (is_printed_array(head)) return &kPrintedArray;
   const auto* const found =
       std::find_if(kSignatures.begin(), kSignatures.end(),
                    [&](const Signature& s) { return head.starts_with(s.bytes); });
@@ -171,6 +187,11 @@ Format detect_format(ByteSource& source) {
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
   if (const Signature* const found = find_signature(head)) {
+    const std::string_view text = as_text(source.peek(ByteSource::kLookAhead));
+    if (found->hint == kReadPrinted && text.find("...") != text.npos) {
+      source.fail(concat("is ", found->what, ", and leaves elements out (...)"),
+                  "in Python: numpy.save('FILE.npy', x) saves x itself");
+    }
     source.fail(concat("is ", found->what), hint_about(source.name(), std::string(found->hint)));
   }
   const bool is_binary = has_control_characters(head);

@@ -1,6 +1,7 @@
 #include "lnorm/layout/tiles.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "lnorm/io/os.hpp"
 
@@ -34,6 +35,49 @@ void for_each_run(const Piece& piece, std::size_t item, Bytes packed, See see) {
   }
 }
 
+// A run of a file, and what follows at most so many bytes behind it, is read by one call: a call takes as long as some
+// kilobytes do.
+class RunReader {
+ public:
+  explicit RunReader(const TensorSource& source) : source_(source) {}
+
+  void read(const Piece& piece, std::size_t item, std::span<std::byte> packed) {
+    const bool in_memory = source_.in_memory(0) != nullptr;
+    for_each_run(piece, item, packed, [&](std::int64_t offset, std::span<std::byte> bytes) {
+      if (in_memory) return source_.read_at(offset, bytes);
+      if (!runs_.empty() && (offset < end_ || offset - end_ > kGap || offset - first_ > kMost))
+        finish();
+      if (runs_.empty()) first_ = offset;
+      runs_.emplace_back(offset, bytes);
+      end_ = offset + std::ssize(bytes);
+    });
+    finish();
+  }
+
+ private:
+  static constexpr std::int64_t kGap = 4 << 10;
+  static constexpr std::int64_t kMost = 64 << 10;
+
+  void finish() {
+    if (runs_.size() == 1) {
+      source_.read_at(first_, runs_.front().second);
+    } else if (!runs_.empty()) {
+      together_.resize(static_cast<std::size_t>(end_ - first_));
+      source_.read_at(first_, together_);
+      for (const auto& [offset, bytes] : runs_) {
+        std::copy_n(together_.begin() + (offset - first_), bytes.size(), bytes.begin());
+      }
+    }
+    runs_.clear();
+  }
+
+  const TensorSource& source_;
+  std::vector<std::pair<std::int64_t, std::span<std::byte>>> runs_;
+  std::vector<std::byte> together_;
+  std::int64_t first_ = 0;
+  std::int64_t end_ = 0;
+};
+
 }  // namespace
 
 void grow_to(std::vector<std::byte>& buffer, std::size_t bytes) {
@@ -56,9 +100,9 @@ void read_packed(const TensorSource& source, const RowView& view, const Tile& ti
     return source.read_at(tile.first_row * tile.count * static_cast<std::int64_t>(item), packed);
   }
   std::span<std::byte> rest(packed);
+  RunReader reader(source);
   for (const Piece& piece : view.pieces(tile, tile.count, tile.rows * tile.count)) {
-    for_each_run(piece, item, rest,
-                 [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
+    reader.read(piece, item, rest);
     rest = rest.subspan(static_cast<std::size_t>(piece.items()) * item);
   }
 }
@@ -68,9 +112,9 @@ void read_tile(const TensorSource& source, const RowView& view, const Tile& tile
   const std::size_t item = item_size(source.info().dtype);
   grow_to(buffer.rows, tile.bytes(item));
   if (const auto start = view.start_of_run(tile, item)) return source.read_at(*start, buffer.rows);
+  RunReader reader(source);
   for_each_piece(view, tile, item, buffer.packed, [&](const Piece& piece) {
-    for_each_run(piece, item, std::span(buffer.packed),
-                 [&](std::int64_t offset, auto bytes) { source.read_at(offset, bytes); });
+    reader.read(piece, item, buffer.packed);
     piece.packed().gather(item, buffer.packed.data(), buffer.rows.data());
   });
 }

@@ -163,6 +163,9 @@ void ValueCounts::merge(const ValueCounts& other) {
     shift_ = other.shift_;
     take(here, kSlotsOfBins);
   }
+  // They come in the order of their hashes, which would fill a smaller table from its beginning on.
+  const std::size_t slots = std::min(slots_for(used_ + more.size()), kMaxSlots);
+  if (exact() && slots > slots_.size()) take(all(), slots);
   for (const Slot& slot : more) count(slot.key << other.shift_ >> shift_, slot.count);
 }
 

@@ -51,7 +51,8 @@ class Checker {
         begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_, options_.arithmetic);
     result.has_mask = mask_.has_value();
     if (options_.criteria) {
-      result.comparison = begin_comparison(inputs_.actual.info(), *options_.criteria);
+      result.comparison =
+          std::make_shared<Comparison>(begin_comparison(inputs_.actual.info(), *options_.criteria));
     }
     judge_rows(result);
     if (!options_.depth && inputs_.given == nullptr) settle(result.judged);
@@ -179,6 +180,10 @@ class Checker {
     auto found = explain_by_axes(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
     if (!found) {
       found = explain_by_order(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
+    }
+    if (!found) found = explain_by_exchange(plan_, sample, options_.kernels);
+    if (!found) {
+      found = explain_by_affine(sample, options_.has_weight || options_.has_bias, options_.kernels);
     }
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;

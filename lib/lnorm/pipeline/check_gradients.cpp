@@ -53,7 +53,10 @@ class JudgedGradient {
     check.part = name(of);
     check.formula = plan.rows.formula;
     check.arithmetic = options.arithmetic;
-    if (options.criteria) check.comparison = begin_comparison(actual.info(), *options.criteria);
+    if (options.criteria) {
+      check.comparison =
+          std::make_shared<Comparison>(begin_comparison(actual.info(), *options.criteria));
+    }
     check.row_length = rows_ ? rows_->row_length() : std::ssize(numbers_);
   }
 

@@ -1,6 +1,7 @@
 #include "lnorm/pipeline/other_axes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -221,6 +222,93 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
         .explains_all = true};
   }
   return {};
+}
+
+std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sample,
+                                              const ChooseKernel& choose) {
+  if (!choose(kExchangedId) || !is_floating(plan.in)) return {};
+  JudgeSetting setting = *sample.setting;
+  setting.output = OutputFormat(plan.in);
+  ElementFit fit(setting);
+  SampleRow turned;
+  RowLine line;
+  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+    if (i == 0) {
+      turned.x = row.actual;
+      turned.actual = row.x;
+      turned.exact.assign(row.x.size(), 0);
+      line = fit.line_of(turned.x, plan.formula);
+    }
+    return fit.add(turned, i, line, turned.x[i]);
+  });
+  const auto sums = all ? fit.found() : std::nullopt;
+  if (!sums) return {};
+  return FormulaFit{.id = std::string(kExchangedId),
+                    .words = "INPUT and OUTPUT are exchanged: INPUT is the norm of OUTPUT",
+                    .explained = 1,
+                    .sqnr = sums->sqnr(),
+                    .explains_all = true};
+}
+
+std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
+                                            const ChooseKernel& choose) {
+  constexpr std::size_t kFewest = 4;  // rows, of which two may be anything
+  const std::size_t count = sample.rows.size();
+  if (!choose(kAffineId) || count < kFewest) return {};
+  JudgeSetting setting = *sample.setting;
+  const ElementFit lines(setting);
+  // The least squares of y on xhat, in each column.
+  const std::size_t n = setting.weight.size();
+  std::vector<std::array<double, 4>> sums(n);
+  std::vector<double> half_ulps(
+      n);  // the largest of each column, which is about what the fit is off
+  const std::vector<double> ones(n, 1);
+  const std::vector<double> zeros(n, 0);
+  std::vector<double> y(n);
+  std::vector<double> error(n);
+  const auto fill = [&](const SampleRow& row, const std::vector<double>& weight,
+                        const std::vector<double>& bias) {
+    fill_line(lines.line_of(row.x, setting.formula), row.x.data(), weight.data(), bias.data(),
+              std::ssize(row.x), y.data(), error.data());
+  };
+  for (const SampleRow& row : sample.rows) {
+    fill(row, ones, zeros);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double terms[] = {y[i], row.actual[i], y[i] * y[i], y[i] * row.actual[i]};
+      for (std::size_t k = 0; k < 4; ++k) sums[i][k] += terms[k];
+      half_ulps[i] = std::max(half_ulps[i], setting.output.half_ulp(std::fabs(row.actual[i])));
+    }
+  }
+  const auto r = static_cast<double>(count);
+  double others = 0;  // columns in which they are not those asked for
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto& [x1, y1, xx, xy] = sums[i];
+    const double spread = r * xx - x1 * x1;
+    const double before[] = {setting.weight[i], setting.bias[i]};
+    if (spread > 1e-6 * r * xx) setting.weight[i] = (r * xy - x1 * y1) / spread;
+    setting.bias[i] = (y1 - setting.weight[i] * x1) / r;
+    const double change =
+        std::fabs(setting.weight[i] - before[0]) + std::fabs(setting.bias[i] - before[1]);
+    others += change > 8 * half_ulps[i] ? 1 : 0;
+  }
+  if (others < 0.9 * static_cast<double>(n)) return {};
+  double signal = 0;
+  double errors = 0;
+  for (const SampleRow& row : sample.rows) {
+    fill(row, setting.weight, setting.bias);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double off = std::fabs(row.actual[i] - y[i]);
+      if (!(off <= 2 * (error[i] + half_ulps[i]))) return {};
+      signal += y[i] * y[i];
+      errors += off * off;
+    }
+  }
+  return FormulaFit{.id = std::string(kAffineId),
+                    .words = is_given ? "weight and bias are others than those that are given"
+                                      : "y has a weight and a bias, and none are given",
+                    .explained = 1,
+                    .sqnr = 10 * std::log10(signal / errors),
+                    .explains_all = true};
 }
 
 }  // namespace lnorm

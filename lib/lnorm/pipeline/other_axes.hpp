@@ -30,4 +30,13 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
 std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, const Sample& sample,
                                            const ChooseKernel& choose, int threads);
 
+// Whether x is the norm of the output.
+std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sample,
+                                              const ChooseKernel& choose);
+
+// Whether the output has another weight or bias in nine columns of ten: those that four rows or more of the sample tell by least
+// squares. is_given: one of them is.
+std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
+                                            const ChooseKernel& choose);
+
 }  // namespace lnorm

@@ -89,8 +89,8 @@ Value::Value(T&& value) {
 }
 
 // If there is one; else JSON has no such key.
-template <class T>
-Value if_any(const std::optional<T>& value) {
+template <class Optional>
+Value if_any(const Optional& value) {
   return value ? Value(*value) : Absent();
 }
 

@@ -255,10 +255,11 @@ Stats stats_of_ranks(int count, const Input& input, const lnorm::Plan& plan) {
 }  // namespace
 
 TEST_CASE("statistics of several ranks are those of one", "[pipeline]") {
-  Input spoiled = random_floats(1000, 70);
+  constexpr std::int64_t kRows = 200 + support::share(800);
+  Input spoiled = random_floats(kRows, 70);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  std::memcpy(spoiled.bytes.data() + 4 * 70 * 801, &nan, sizeof nan);
-  const Input inputs[] = {random_floats(1000, 70),
+  std::memcpy(spoiled.bytes.data() + 4 * 70 * (kRows - 199), &nan, sizeof nan);
+  const Input inputs[] = {random_floats(kRows, 70),
                           random_floats(2, 70),
                           random_floats(1, 5),
                           random_floats(support::share(100'001), 1),
