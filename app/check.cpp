@@ -36,7 +36,10 @@ std::string output_word(const Arguments& arguments, const Selection* selection) 
   if (!arguments.tensors.contains(TensorRole::output)) return "";
   const std::string& word = arguments.tensors.at(TensorRole::output);
   if (selection == nullptr || !selection->several || has_placeholder(word)) return word;
-  return concat(word.substr(0, word.find(":*")), ":{}");
+  constexpr std::string_view kAll = ":*";
+  if (word.ends_with(kAll)) return concat(word.substr(0, word.size() - kAll.size()), ":{}");
+  const bool has_pattern = word.find('*', std::min(word.find(':'), word.size())) != word.npos;
+  return has_pattern ? word : concat(word, ":{}");
 }
 
 // Whether OUTPUT is not all that is judged.

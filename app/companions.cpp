@@ -139,6 +139,11 @@ bool Companion::find(const InputName& name) {
     } catch (const MissingTensor& error) {
       // A name in place of {} would be that of every input.
       const std::string message = concat(option_, ' ', error.what());
+      std::string partner = word_;
+      if (const std::size_t star = partner.find('*'); star != partner.npos) {
+        throw Error(message, concat("what the * of INPUT stands for is {1} here: ",
+                                    shell_word(partner.replace(star, 1, "{1}"))));
+      }
       throw has_placeholder(word_) ? Error(message) : Error(message, error);
     } catch (const Error& error) {
       throw Error(concat(option_, ' ', error.what()), error);

@@ -289,7 +289,9 @@ constexpr Option kOptions[] = {
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, to which eps is added, as batch norm's running_var",
            set_tensor<TensorRole::variance>,
-           {.called = {{{"running-var running-variance moving-variance input-var pop-var var"}}}}),
+           {.called = {{{"running-var running-variance moving-variance input-var pop-var"},
+                        {"var", {}, kGiven & ~(kStats | kReport)},
+                        {"var", kReported, kStats | kReport}}}}),
     // explain
     Option("--row", kExplain, "Row", "I[,I...]",
            "Which row: its number, or its index along the axes that are not normalized; negative "
@@ -364,7 +366,7 @@ constexpr Option kOptions[] = {
     Option("--unbiased", kNormalizing, kNormalization, kFlag, "The same as --ddof 1",
            [](Arguments& a, const Value&) { set_ddof(a, 1); },
            {.no_effect = kNoDivisor,
-            .called = {{{"biased", "biased is the default: the variance divides by n"},
+            .called = {{{"biased no-unbiased", "biased is the default: the variance divides by n"},
                         {"bessel sample"}}}}),
     Option("--weight,--gamma,--scale", kNormalizing & ~kInputs, kNormalization, "T",
            "Multiplies the normalized rows; a tensor of the shape of its axes, a JSON literal or a "
@@ -560,8 +562,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.criteria.max_rmse = v.real_not_negative(); }),
     Option("--min-cosine", kJudging, kCriteria, "C", "The least cosine similarity",
            [](Arguments& a, const Value& v) { a.criteria.min_cosine = v.cosine(); }),
-    Option("--min-sqnr", kJudging, kCriteria, "DB",
-           "The least signal-to-quantization-noise ratio, in dB",
+    Option("--min-sqnr", kJudging, kCriteria, "DB", "The least signal-to-noise ratio (SQNR), in dB",
            [](Arguments& a, const Value& v) { a.criteria.min_sqnr = v.real(); }),
     Option("--no-equal-nan", kJudging, kCriteria, kFlag, "NaN does not equal NaN",
            [](Arguments& a, const Value&) { a.criteria.equal_nan = false; },

@@ -256,16 +256,6 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     return verdict
 
 
-def are_exchanged(x: Any, y: Any, weight: Any, bias: Any, options: dict[str, Any]) -> bool:
-    """Whether x is layer norm of y, in its first rows."""
-    few = {"rows": "0:8", **options, "kernels": "zeros", "weight": weight, "bias": bias}
-    few.pop("skip_kernels", None)
-    try:
-        return bool(_run(b"check", {"input": ("y", y), "output": ("x", x)}, few)[0] == 0)
-    except (TypeError, ValueError):
-        return False
-
-
 def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **options: Any) -> Mutants:
     """Which wrong kernels the inputs and the tolerance of a test would let through, as ``lnorm mutants`` says.
 

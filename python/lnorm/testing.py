@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from . import _library
-from ._reports import are_exchanged, check, compare
+from ._reports import check, compare
 from ._tensors import dtype_name
 
 __tracebackhide__ = True  # pytest shows the line of the test
@@ -62,6 +62,8 @@ def assert_layer_norm(
     >>> import lnorm
     >>> assert_layer_norm(lnorm.layer_norm([[1.0, 2.0, 4.0]]), [[1.0, 2.0, 4.0]])
     """
+    if y is None:
+        raise TypeError("y is None, expected a tensor: does the kernel return what it computes?")
     dtype = options.get("dtype")
     if not _library.option_kind(b"check", "dtype"):
         options.pop("dtype", None)
@@ -73,11 +75,8 @@ def assert_layer_norm(
     if report.exit_status == 2 and tensors and all(0 in tensor["input"]["shape"] for tensor in tensors):
         return  # nothing is wrong where there is nothing
     lines = _wrong_dtypes(report.json, dtype_name(dtype)) if dtype is not None else []
-    if not report:
-        if are_exchanged(x, y, weight, bias, options):
-            lines.append("y differs, and x is layer norm of y: they are exchanged, expected assert_layer_norm(y, x)")
-        elif _cause(report.json):
-            lines.append(_cause(report.json))
+    if not report and _cause(report.json):
+        lines.append(_cause(report.json))
     if lines or not report:
         raise AssertionError("\n".join([*lines, str(report)]))
     for line in str(report).splitlines():

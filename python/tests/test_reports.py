@@ -148,7 +148,7 @@ class Reports(unittest.TestCase):
         for words, call in [
             (r"y has shape \(2, 20\), but x has shape \(4, 20\)", lambda: testing.assert_layer_norm(RIGHT[:2], X)),
             ("^y is float32, expected float16\n", lambda: testing.assert_layer_norm(RIGHT, X, dtype=np.float16)),
-            ("^y differs, and x is layer norm of y: they are exchanged", lambda: testing.assert_layer_norm(X, lnorm.layer_norm(X))),
+            ("^y differs: input and output are exchanged", lambda: testing.assert_layer_norm(X, lnorm.layer_norm(X))),
             ("^only in x: h.1\n", lambda: testing.assert_layer_norm({"h.0": ys["h.0"]}, xs)),
             ("^only in y: h.1\n", lambda: testing.assert_layer_norm(ys, {"h.0": X})),
             ("have no name in common", lambda: testing.assert_layer_norm({"other": X}, xs)),
@@ -161,6 +161,8 @@ class Reports(unittest.TestCase):
         testing.assert_layer_norm(RIGHT, X, dtype="float32")
         with self.assertRaisesRegex(ValueError, "weight has shape"):
             testing.assert_layer_norm(RIGHT, X, [1.0, 2.0])
+        with self.assertRaisesRegex(TypeError, "y is None"):
+            testing.assert_layer_norm(None, X)
         self.assertEqual(lnorm.check({"h.0": X}, ys).only_in_y, ["h.1"])
         self.assertFalse(lnorm.check({"h.0": X}, ys))
         testing.assert_close(X[:0], X[:0])

@@ -112,8 +112,9 @@ TEST_CASE("moments of floats are correctly rounded", "[moments]") {
 
 // The size of a row's elements is guessed from the rows before it.
 TEST_CASE("rows of any size have the moments that each has alone", "[moments]") {
-  const int length = GENERATE(5, 32, 64, 96, 768, 1024, 1100);
+  const int length = GENERATE(1, 2, 4, 5, 8, 16, 32, 64, 96, 768, 1024, 1100);
   const DType dtype = GENERATE(from_range(kFloats));
+  const std::int64_t ddof = length > 1 ? GENERATE(0, 1) : 0;
   Random random(static_cast<std::uint64_t>(length));
   constexpr std::int64_t kRows = 70;
   Data rows{dtype, {}, {}};
@@ -130,12 +131,12 @@ TEST_CASE("rows of any size have the moments that each has alone", "[moments]") 
   const lnorm::RowsIn all{rows.bytes.data(), dtype, std::endian::native, kRows, length};
   for (const lnorm::Backend& backend : lnorm::backends()) {
     std::vector<Moments> together(kRows);
-    lnorm::measure_moments(all, 1, together.data(), backend);
+    lnorm::measure_moments(all, ddof, together.data(), backend);
     for (std::int64_t r = 0; r < kRows; ++r) {
       Moments alone;
-      lnorm::measure_moments(lnorm::row_of(all, r), 1, &alone, lnorm::backends().back());
+      lnorm::measure_moments(lnorm::row_of(all, r), ddof, &alone, lnorm::backends().back());
       const Moments& found = together[static_cast<std::size_t>(r)];
-      CAPTURE(backend.name, lnorm::name(dtype), length, r);
+      CAPTURE(backend.name, lnorm::name(dtype), length, ddof, r);
       CHECK(found.non_finite == alone.non_finite);
       for (double Moments::*number :
            {&Moments::sum, &Moments::mean, &Moments::variance, &Moments::min, &Moments::max}) {

@@ -884,12 +884,17 @@ std::vector<FormulaFit> ranked(
         std::stable_partition(proofs.begin() + 1, proofs.end(), [&](const Proof& proof) {
           return proof.score <= first.score + kHardly && is_like(proof, first);
         });
-    std::ranges::stable_sort(proofs.begin(), end, {}, [](const Proof& proof) {
+    // What is nearer by half is told: the output of eps 0 is not that of 1e-6, though rounding would explain it.
+    double least = kInfinity;
+    for (const Proof& proof : std::span(proofs.begin(), end)) {
+      least = std::min(least, proof.sums.mean_square());
+    }
+    std::ranges::stable_sort(proofs.begin(), end, {}, [&](const Proof& proof) {
       std::vector<std::tuple<const WrongKernel*, double, std::string>> places;
       for (const NamedKernel* const one : proof.kernels) {
         places.emplace_back(one->row, one->parameter, one->id);
       }
-      return places;
+      return std::pair(proof.sums.mean_square() > 4 * least, places);
     });
   }
   std::vector<FormulaFit> result;

@@ -765,6 +765,11 @@ std::span<const QuantizedKernel> quantized_kernels() {
 
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 
+std::string_view float32_advice() noexcept {
+  return "it is as far off as float32 is: --as float32 reads JSON so, --arithmetic float32 judges "
+         "a kernel that computes in it";
+}
+
 std::string axes_option(const std::string& axes) { return "--axes " + axes; }
 
 }  // namespace lnorm

@@ -143,6 +143,9 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
 // The option of lnorm that gives an eps that is in no row.
 std::string eps_option(const std::string& eps);
 
+// What is said of an output that is float64, and no nearer than one of float32 would be.
+std::string_view float32_advice() noexcept;
+
 // The option that gives other axes.
 std::string axes_option(const std::string& axes);
 

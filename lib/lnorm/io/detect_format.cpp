@@ -60,15 +60,15 @@ constexpr std::array kSignatures{
               "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
               "1.6 or newer, an array by numpy.save",
               ""},
-    Signature{"tensor(", "what PyTorch prints, expected a file of a tensor", kReadPrinted},
-    Signature{"array(", "what NumPy prints, expected a file of a tensor", kReadPrinted},
     Signature{"<!", "HTML or XML, perhaps an error page of a download", ""},
     Signature{"<html", "HTML, perhaps an error page of a download", ""},
     Signature{"<?xml", "XML", ""},
 };
 
 // These have no signature.
-constexpr Signature kPrintedArray{"", "what NumPy prints, expected a file of a tensor",
+constexpr Signature kPrintedTensor{"tensor(", "what PyTorch prints, expected a file of a tensor",
+                                   kReadPrinted};
+constexpr Signature kPrintedArray{"rray(", "what NumPy prints, expected a file of a tensor",
                                   kReadPrinted};
 constexpr Signature kTFRecord{
     "", "a TFRecord file",
@@ -105,9 +105,22 @@ bool is_printed_array(std::string_view head) noexcept {
   return head[end - 1] == '.' || (next > end && next == head.find_first_not_of(" \n", end));
 }
 
+// Which no text has, and elements alone have soon.
+bool has_control_characters(std::string_view head) {
+  constexpr std::string_view kOfText = "\t\n\f\r";
+  return std::any_of(head.begin(), head.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && kOfText.find(c) == kOfText.npos;
+  });
+}
+
 // What the first bytes of a file look like; null if like none of these.
 const Signature* find_signature(std::string_view head) {
   if (is_tfrecord(head)) return &kTFRecord;
+  // Behind "Parameter containing:\n", or a name.
+  for (const Signature* const printed : {&kPrintedTensor, &kPrintedArray}) {
+    const std::size_t at = head.find(printed->bytes);
+    if (at != head.npos && !has_control_characters(head.substr(0, at))) return printed;
+  }
   if (is_printed_array(head)) return &kPrintedArray;
   const auto* const found =
       std::find_if(kSignatures.begin(), kSignatures.end(),
@@ -144,14 +157,6 @@ bool starts_json(std::string_view head) {
   head = trimmed_json(head);
   return head.find_first_of("[{-0123456789") == 0 || head.starts_with("NaN") ||
          head.starts_with("Infinity") || head.starts_with("null");
-}
-
-// Which no text has, and elements alone have soon.
-bool has_control_characters(std::string_view head) {
-  constexpr std::string_view kOfText = "\t\n\f\r";
-  return std::any_of(head.begin(), head.end(), [&](char c) {
-    return static_cast<unsigned char>(c) < 0x20 && kOfText.find(c) == kOfText.npos;
-  });
 }
 
 bool is_named_as_elements(std::string_view path) {

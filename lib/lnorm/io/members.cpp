@@ -51,8 +51,9 @@ std::string hint_to_nearest(std::string_view file, const std::string& nearest) {
 std::string hint_about(const std::string& file, std::string hint) {
   constexpr std::string_view kFile = "FILE";
   constexpr std::string_view kFromTo = " < 'FILE' > 'FILE.json'";
-  if (file == "standard input" && hint.ends_with(kFromTo)) {
-    return concat(hint.substr(0, hint.size() - kFromTo.size()), " in the pipe, before lnorm");
+  const bool is_literal = file.starts_with('[') || file.starts_with('{');
+  if ((file == "standard input" || is_literal) && hint.ends_with(kFromTo)) {
+    return concat(hint.substr(0, hint.size() - kFromTo.size()), " in a pipe, before lnorm");
   }
   if (file == "standard input" || file.find('\'') != file.npos) return hint;
   for (std::size_t at = 0; (at = hint.find(kFile, at)) != hint.npos; at += file.size()) {

@@ -349,7 +349,10 @@ class PlainMoments {
  public:
   // x: the rows, or those that come first.
   PlainMoments(const RowsIn& x, std::int64_t freedom)
-      : n_(x.row_length), freedom_(static_cast<double>(freedom)) {
+      : n_(x.row_length),
+        freedom_(static_cast<double>(freedom)),
+        has_ties_(x.dtype != DType::float64 && n_ <= kMostTied && is_power_of_two(n_) &&
+                  is_power_of_two(freedom)) {
     const Range first = range(part_of(row_of(x, 0), 0, std::min(n_, kSample)));
     exponent_ = plain_exponent(std::max(-first.min, first.max));
   }
@@ -365,6 +368,11 @@ class PlainMoments {
 
  private:
   static constexpr std::int64_t kSample = 256;  // elements, of which the first guess comes
+  static constexpr std::int64_t kMostTied = 32;
+
+  static bool is_power_of_two(std::int64_t n) {
+    return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n));
+  }
 
   // In one pass, which guesses the exponent: those of the rows before. T: double, void or what load_floats loads.
   template <class T>
@@ -478,6 +486,14 @@ class PlainMoments {
     auto is_decided =
         decide(variance, variance_error + splat(bound::kVariance * kUnit2) * variance.high,
                rounded_variance);
+    if (has_ties_) {
+      const V greatest = hn::Max(hn::Abs(hn::Load(kDoubles, rows_.min + r)),
+                                 hn::Abs(hn::Load(kDoubles, rows_.max + r)));
+      const V2 exact = nearest_multiple(centered, centered_step(greatest));
+      const auto is_exact = hn::Le(squares_error, splat(0.25) * centered_step(greatest));
+      rounded_variance = hn::IfThenElse(is_exact, hn::Div(exact.high, freedom), rounded_variance);
+      is_decided = hn::Or(is_decided, is_exact);
+    }
     // The sum of a chunk of floats is a double.
     V rounded_sum = sum.high;
     V rounded_mean = hn::Div(sum.high, n);
@@ -505,8 +521,26 @@ class PlainMoments {
 
   bool is_parted() const { return sum_error_ > 0; }
 
+  // What the sum of squares about the mean of 2^k elements is a multiple of, since x is one of 2^(E - 43).
+  V centered_step(V greatest) const {
+    const auto bits = hn::BitCast(hn::RebindToUnsigned<D>(), greatest);
+    const auto exponent = hn::And(bits, hn::Set(hn::RebindToUnsigned<D>(), 0x7ffull << 52));
+    const V half = hn::BitCast(kDoubles, exponent);  // 2^(E - 1)
+    return half * half * splat(power_of_two(-84) / static_cast<double>(n_));
+  }
+
+  // A number that is off by less than half a step.
+  static V2 nearest_multiple(V2 number, V step) {
+    const V start = splat(1.5 * power_of_two(52)) * step;
+    const auto is_small = hn::Lt(hn::Abs(number.high), splat(power_of_two(50)) * step);
+    const V low = hn::IfThenElse(is_small, number.high + number.low, number.low);
+    return two_sum(hn::IfThenZeroElse(is_small, number.high), (low + start) - start);
+  }
+
   std::int64_t n_;
   double freedom_;
+  // Variances of few floats, of which n and the divisor are powers of two, often lie halfway between two doubles.
+  bool has_ties_;
   int exponent_;          // of the row before
   double sum_error_ = 0;  // of parted sums
   double squares_error_ = 0;

@@ -183,7 +183,7 @@ class Checker {
     }
     if (!found) found = explain_by_exchange(plan_, sample, options_.kernels);
     if (!found) {
-      found = explain_by_affine(sample, options_.has_weight || options_.has_bias, options_.kernels);
+      found = explain_by_affine(sample, options_.has_weight, options_.has_bias, options_.kernels);
     }
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;

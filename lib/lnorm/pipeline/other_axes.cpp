@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
@@ -244,13 +245,13 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   const auto sums = all ? fit.found() : std::nullopt;
   if (!sums) return {};
   return FormulaFit{.id = std::string(kExchangedId),
-                    .words = "INPUT and OUTPUT are exchanged: INPUT is the norm of OUTPUT",
+                    .words = "input and output are exchanged: the input is the norm of the output",
                     .explained = 1,
                     .sqnr = sums->sqnr(),
                     .explains_all = true};
 }
 
-std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
+std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
                                             const ChooseKernel& choose) {
   constexpr std::size_t kFewest = 4;  // rows, of which two may be anything
   const std::size_t count = sample.rows.size();
@@ -280,18 +281,24 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
     }
   }
   const auto r = static_cast<double>(count);
-  double others = 0;  // columns in which they are not those asked for
+  double weights = 0;  // columns in which it is not the one asked for
+  double biases = 0;
+  double others = 0;  // in which either is not
   for (std::size_t i = 0; i < n; ++i) {
     const auto& [x1, y1, xx, xy] = sums[i];
     const double spread = r * xx - x1 * x1;
-    const double before[] = {setting.weight[i], setting.bias[i]};
-    if (spread > 1e-6 * r * xx) setting.weight[i] = (r * xy - x1 * y1) / spread;
-    setting.bias[i] = (y1 - setting.weight[i] * x1) / r;
-    const double change =
-        std::fabs(setting.weight[i] - before[0]) + std::fabs(setting.bias[i] - before[1]);
-    others += change > 8 * half_ulps[i] ? 1 : 0;
+    const double weight = spread > 1e-6 * r * xx ? (r * xy - x1 * y1) / spread : setting.weight[i];
+    const double bias = (y1 - weight * x1) / r;
+    const bool is_weight = std::fabs(weight - setting.weight[i]) > 8 * half_ulps[i];
+    const bool is_bias = std::fabs(bias - setting.bias[i]) > 8 * half_ulps[i];
+    weights += is_weight ? 1 : 0;
+    biases += is_bias ? 1 : 0;
+    others += is_weight || is_bias ? 1 : 0;
+    setting.weight[i] = weight;
+    setting.bias[i] = bias;
   }
-  if (others < 0.9 * static_cast<double>(n)) return {};
+  const auto count_of = static_cast<double>(n);
+  if (others < 0.9 * count_of) return {};
   double signal = 0;
   double errors = 0;
   for (const SampleRow& row : sample.rows) {
@@ -303,9 +310,15 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
       errors += off * off;
     }
   }
+  std::string words;
+  for (const auto& [columns, is_given, name] :
+       {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
+    if (columns < 0.1 * count_of) continue;
+    words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
+                    is_given ? " is not the one that is given" : ", and none is given");
+  }
   return FormulaFit{.id = std::string(kAffineId),
-                    .words = is_given ? "weight and bias are others than those that are given"
-                                      : "y has a weight and a bias, and none are given",
+                    .words = words,
                     .explained = 1,
                     .sqnr = 10 * std::log10(signal / errors),
                     .explains_all = true};

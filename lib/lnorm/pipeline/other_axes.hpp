@@ -35,8 +35,8 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
                                               const ChooseKernel& choose);
 
 // Whether the output has another weight or bias in nine columns of ten: those that four rows or more of the sample tell by least
-// squares. is_given: one of them is.
-std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool is_given,
+// squares. has_weight, has_bias: whether one is given.
+std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
                                             const ChooseKernel& choose);
 
 }  // namespace lnorm

@@ -161,6 +161,10 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
   } else if (!check.is_statistic && check.part != "sum") {
     lines.emplace_back("no known wrong kernel explains this");
+    // What float32 loses in parts of what float64 may, and some bits more.
+    const bool is_as_float32 =
+        check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31;
+    if (is_as_float32) lines.emplace_back(float32_advice());
   }
   return lines;
 }

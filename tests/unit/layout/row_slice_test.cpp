@@ -137,7 +137,8 @@ TEST_CASE("a slice of a slice has the rows of the whole tensor", "[row_slice]") 
   }
 }
 
-TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slice]") {
+TEST_CASE("a slice reads runs by one call each, or several with the little between them",
+          "[row_slice]") {
   const auto reads = [](const TensorInfo& x, const Axes& axes) {
     int count = 0;
     const auto slice = lnorm::rows_of(std::make_unique<CountedSource>(x, count), axes, 10, 80);
@@ -150,8 +151,10 @@ TEST_CASE("a slice reads its elements in as few runs as they lie in", "[row_slic
   CHECK(reads(x, {1}) == 1);
   TensorInfo columns = x;
   columns.order = MemoryOrder::fortran;
-  CHECK(reads(columns, {1}) == 30);
-  CHECK(reads({"x", lnorm::DType::int32, {30, 100}}, {0}) == 30);
+  CHECK(reads(columns, {1}) == 1);
+  CHECK(reads({"x", lnorm::DType::int32, {30, 100}}, {0}) == 1);
+  CHECK(reads({"x", lnorm::DType::int32, {30, 80 + 1024}}, {0}) == 2);  // of 64 KiB
+  CHECK(reads({"x", lnorm::DType::int32, {30, 80 + 1025}}, {0}) == 30);
 }
 
 TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
@@ -165,5 +168,5 @@ TEST_CASE("many rows in short runs are read in longer ones", "[row_slice]") {
   int reads = 0;
   const auto copy = lnorm::rows_of(std::make_unique<CountedSource>(x, reads), {0}, 5, 390);
   lnorm::read_all(*copy);
-  CHECK(reads == 3000);
+  CHECK(reads < 100);
 }
