@@ -119,7 +119,8 @@ const Signature* find_signature(std::string_view head) {
   // Behind "Parameter containing:\n", or a name.
   for (const Signature* const printed : {&kPrintedTensor, &kPrintedArray}) {
     const std::size_t at = head.find(printed->bytes);
-    if (at != head.npos && !has_control_characters(head.substr(0, at))) return printed;
+    const bool is_text = at != head.npos && !has_control_characters(head.substr(0, at));
+    if (is_text && !head.starts_with('{')) return printed;
   }
   if (is_printed_array(head)) return &kPrintedArray;
   const auto* const found =
