@@ -147,6 +147,40 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
   return all ? fit.found() : std::nullopt;
 }
 
+// Of one value or two a norm says nothing: any other two have the same.
+class ThreeValues {
+ public:
+  void add(double number) {
+    if (count_ < 3 && std::find(seen_, seen_ + count_, number) == seen_ + count_) {
+      seen_[count_++] = number;
+    }
+  }
+  bool are_there() const { return count_ == 3; }
+
+ private:
+  double seen_[3] = {};
+  std::size_t count_ = 0;
+};
+
+// What rows tell of a column: the least squares of y on xhat.
+struct Column {
+  double x = 0;
+  double y = 0;
+  double xx = 0;
+  double xy = 0;
+  ThreeValues values;
+  double half_ulp = 0;  // the largest, which is about what the fit is off
+  double error = 0;     // of xhat
+
+  void add(double xhat, double actual) {
+    x += xhat;
+    y += actual;
+    xx += xhat * xhat;
+    xy += xhat * actual;
+    values.add(xhat);
+  }
+};
+
 }  // namespace
 
 std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
@@ -235,6 +269,9 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   RowLine line;
   const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
+      ThreeValues values;
+      for (const double one : row.x) values.add(one);
+      if (!values.are_there()) return false;
       turned.x = row.actual;
       turned.actual = row.x;
       turned.exact.assign(row.x.size(), 0);
@@ -258,11 +295,8 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   if (!choose(kAffineId) || count < kFewest) return {};
   JudgeSetting setting = *sample.setting;
   const ElementFit lines(setting);
-  // The least squares of y on xhat, in each column.
   const std::size_t n = setting.weight.size();
-  std::vector<std::array<double, 4>> sums(n);
-  std::vector<double> half_ulps(
-      n);  // the largest of each column, which is about what the fit is off
+  std::vector<Column> columns(n);
   const std::vector<double> ones(n, 1);
   const std::vector<double> zeros(n, 0);
   std::vector<double> y(n);
@@ -275,9 +309,11 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   for (const SampleRow& row : sample.rows) {
     fill(row, ones, zeros);
     for (std::size_t i = 0; i < n; ++i) {
-      const double terms[] = {y[i], row.actual[i], y[i] * y[i], y[i] * row.actual[i]};
-      for (std::size_t k = 0; k < 4; ++k) sums[i][k] += terms[k];
-      half_ulps[i] = std::max(half_ulps[i], setting.output.half_ulp(std::fabs(row.actual[i])));
+      Column& column = columns[i];
+      column.add(y[i], row.actual[i]);
+      column.error = std::max(column.error, error[i]);
+      column.half_ulp =
+          std::max(column.half_ulp, setting.output.half_ulp(std::fabs(row.actual[i])));
     }
   }
   const auto r = static_cast<double>(count);
@@ -285,12 +321,15 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   double biases = 0;
   double others = 0;  // in which either is not
   for (std::size_t i = 0; i < n; ++i) {
-    const auto& [x1, y1, xx, xy] = sums[i];
-    const double spread = r * xx - x1 * x1;
-    const double weight = spread > 1e-6 * r * xx ? (r * xy - x1 * y1) / spread : setting.weight[i];
-    const double bias = (y1 - weight * x1) / r;
-    const bool is_weight = std::fabs(weight - setting.weight[i]) > 8 * half_ulps[i];
-    const bool is_bias = std::fabs(bias - setting.bias[i]) > 8 * half_ulps[i];
+    const Column& column = columns[i];
+    const double spread = r * column.xx - column.x * column.x;
+    const bool is_told =
+        column.values.are_there() && spread > 0 && std::sqrt(spread) > 8 * r * column.error;
+    if (!is_told) continue;
+    const double weight = (r * column.xy - column.x * column.y) / spread;
+    const double bias = (column.y - weight * column.x) / r;
+    const bool is_weight = std::fabs(weight - setting.weight[i]) > 8 * column.half_ulp;
+    const bool is_bias = std::fabs(bias - setting.bias[i]) > 8 * column.half_ulp;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others += is_weight || is_bias ? 1 : 0;
@@ -305,15 +344,15 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     fill(row, setting.weight, setting.bias);
     for (std::size_t i = 0; i < n; ++i) {
       const double off = std::fabs(row.actual[i] - y[i]);
-      if (!(off <= 2 * (error[i] + half_ulps[i]))) return {};
+      if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};
       signal += y[i] * y[i];
       errors += off * off;
     }
   }
   std::string words;
-  for (const auto& [columns, is_given, name] :
+  for (const auto& [changed, is_given, name] :
        {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
-    if (columns < 0.1 * count_of) continue;
+    if (changed < 0.1 * count_of) continue;
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
