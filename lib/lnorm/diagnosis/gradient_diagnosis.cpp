@@ -107,24 +107,26 @@ class GradientSearch {
   // Of two wrong parts one alone brings the results nearer: half of the mean square of the errors is the other's. Narrow sums are as
   // far off in every direction.
   void add_trials(std::size_t count, bool is_coarse, std::vector<Trial>& trials) const {
+    const auto may_be_in_pair = [&](const NamedKernel* kernel) {
+      return kernel->row->part == KernelPart::sums || nearer_.contains(kernel);
+    };
     const auto add = [&](std::vector<const NamedKernel*> kernels) {
+      const bool is_pair = kernels.size() > 1;
       Trial trial{{std::move(kernels), asked_}};
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change(trial.variant, context_, kernel->parameter)) return;
       }
-      const bool is_pair = trial.kernels.size() > 1;
       // The bound of narrow sums is so wide that beside another wrong part it covers anything.
       const Backward& v = trial.variant.backward;
       const bool is_alike = trial.variant.statistics_in == v.sums;
       if (v.is_any_order && is_pair && !is_alike) return;
-      const auto is_nearer = [&](const NamedKernel* kernel) { return nearer_.contains(kernel); };
-      if (is_pair && !v.sums && std::ranges::none_of(trial.kernels, is_nearer)) return;
       if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : *kernels_) {
       if (count == 1) add({&first});
       for (const NamedKernel& second : *kernels_) {
-        if (count == 2 && second.row->part > first.row->part) add({&first, &second});
+        const bool is_pair = count == 2 && second.row->part > first.row->part;
+        if (is_pair && (may_be_in_pair(&first) || may_be_in_pair(&second))) add({&first, &second});
       }
     }
   }
