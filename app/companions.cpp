@@ -140,7 +140,8 @@ bool Companion::find(const InputName& name) {
       // A name in place of {} would be that of every input.
       const std::string message = concat(option_, ' ', error.what());
       std::string partner = word_;
-      if (const std::size_t star = partner.find('*'); star != partner.npos) {
+      const std::size_t star = partner.find('*');
+      if (!name.captures.empty() && star != partner.npos) {
         throw Error(message, concat("what the * of INPUT stands for is {1} here: ",
                                     shell_word(partner.replace(star, 1, "{1}"))));
       }

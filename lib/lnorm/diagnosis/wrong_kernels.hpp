@@ -112,16 +112,17 @@ struct NamedKernel {
 class ChooseKernel {
  public:
   ChooseKernel() = default;  // empty
-  template <class Chooses>
-  requires std::is_invocable_r_v<bool, const Chooses&, std::string_view> ChooseKernel(
-      Chooses chooses)  // NOLINT(google-explicit-constructor)
+  template <class Chooses,
+            class = std::enable_if_t<std::is_invocable_r_v<bool, const Chooses&, std::string_view>>>
+  ChooseKernel(Chooses chooses)  // NOLINT(google-explicit-constructor)
       : chooses_(std::move(chooses)), kept_(std::make_shared<Kept>()) {}
 
   explicit operator bool() const noexcept { return chooses_ != nullptr; }
   bool operator()(std::string_view id) const { return chooses_(id); }
 
-  // named_kernels of rows of this shape. Those of y that have other elements in mean and variance are followed by the same in one
-  // of the two alone. Many tensors have rows of one shape, so the last are kept, by all copies together; not of an empty one.
+  // named_kernels of rows of this shape; the choice must not be empty. A kernel of y that takes other elements for mean and
+  // variance is followed by two that do so for one of them. The last list is kept, and shared by copies: many tensors have rows of
+  // one shape.
   std::shared_ptr<const std::vector<NamedKernel>> kernels(Quantity of,
                                                           const Shape& normalized_shape) const;
 

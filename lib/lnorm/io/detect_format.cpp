@@ -101,8 +101,10 @@ bool is_printed_array(std::string_view head) noexcept {
   head.remove_prefix(first);
   const std::size_t end = head.find_first_not_of("+-.0123456789aefin");
   if (end == 0 || end == head.npos) return false;
-  const std::size_t next = head.find_first_of("-.0123456789in", end);
-  return head[end - 1] == '.' || (next > end && next == head.find_first_not_of(" \n", end));
+  const std::size_t next = head.find_first_not_of(" \n", end);
+  const bool has_next =
+      next > end && next != head.npos && head.find_first_of("-.0123456789in", next) == next;
+  return head[end - 1] == '.' || has_next;
 }
 
 // Which no text has, and elements alone have soon.
@@ -193,8 +195,9 @@ Format detect_format(ByteSource& source) {
   // Before the others: any two bytes may begin a length.
   if (!is_tfrecord(head) && is_safetensors(head)) return Format::safetensors;
   if (const Signature* const found = find_signature(head)) {
-    const std::string_view text = as_text(source.peek(ByteSource::kLookAhead));
-    if (found->hint == kReadPrinted && text.find("...") != text.npos) {
+    const bool is_printed = found->hint == kReadPrinted;
+    if (is_printed) head = as_text(source.peek(ByteSource::kLookAhead));
+    if (is_printed && head.find("...") != head.npos) {
       source.fail(concat("is ", found->what, ", and leaves elements out (...)"),
                   "in Python: numpy.save('FILE.npy', x) saves x itself");
     }

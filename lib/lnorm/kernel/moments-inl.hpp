@@ -489,8 +489,9 @@ class PlainMoments {
     if (has_ties_) {
       const V greatest = hn::Max(hn::Abs(hn::Load(kDoubles, rows_.min + r)),
                                  hn::Abs(hn::Load(kDoubles, rows_.max + r)));
-      const V2 exact = nearest_multiple(centered, centered_step(greatest));
-      const auto is_exact = hn::Lt(squares_error, splat(0.25) * centered_step(greatest));
+      const V step = centered_step(greatest);
+      const V2 exact = nearest_multiple(centered, step);
+      const auto is_exact = hn::Lt(squares_error, splat(0.25) * step);
       rounded_variance = hn::IfThenElse(is_exact, hn::Div(exact.high, freedom), rounded_variance);
       is_decided = hn::Or(is_decided, is_exact);
     }
