@@ -238,7 +238,8 @@ class Job:
                 return int(_run(self._job))
         tasks.put((self, found, done))
         try:
-            done.acquire()
+            while not done.acquire(timeout=0.1):  # the system may give Ctrl-C to a thread that waits for nothing, which wakes no other
+                pass
         except BaseException:
             _library.job_cancel(self._job)
             if not found:

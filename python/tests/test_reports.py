@@ -1,6 +1,7 @@
 """compare, check and the assertions; the doctests of the package; the program in it."""
 
 import doctest
+import itertools
 import json
 import os
 import pathlib
@@ -72,9 +73,12 @@ class Interruption(unittest.TestCase):
 
     def test_ctrl_c_ends_work_that_takes_a_minute(self):
         x = np.random.default_rng(1).standard_normal((20000, 1000))
-        for work in [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000)),
-                     lambda: lnorm.layer_norm(x, kernel="reference", threads=1)]:
-            timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        works = [lambda: lnorm.mutants(x, rtol=1e-3), lambda: lnorm.inputs((2000, 1000)),
+                 lambda: lnorm.layer_norm(x, kernel="reference", threads=1)]
+        to_whom = [lambda: os.kill(os.getpid(), signal.SIGINT),  # the system chooses a thread, which may be any
+                   lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)]
+        for work, send in itertools.product(works, to_whom):
+            timer = threading.Timer(0.1, send)
             timer.start()
             begin = time.monotonic()
             with self.assertRaises(KeyboardInterrupt):
