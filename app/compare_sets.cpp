@@ -52,7 +52,12 @@ std::string renaming_that_pairs(const Arguments& arguments, const Selection& act
     before_a.assign(name.begin(), in_name.base());
     before_b.assign(first.begin(), in_first.base());
   }
-  for (const auto& [from, to] : {std::pair(before_a, before_b), std::pair(before_b, before_a)}) {
+  // model.model.x and model.x: a rule for model. alone would take it from both.
+  const std::string twice_a = before_a + before_a;
+  const std::string twice_b = before_b + before_b;
+  for (const auto& [from, to] :
+       {std::pair(before_a, before_b), std::pair(before_b, before_a),
+        std::pair(twice_a, before_b + before_a), std::pair(twice_b, before_a + before_b)}) {
     if (from.empty() || concat(from, to).find_first_of("*?[]{}=") != from.npos) continue;
     PairingRules rules = arguments.pairing;
     rules.renamings.push_back({from + '*', to + "{1}"});

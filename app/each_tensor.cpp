@@ -251,7 +251,8 @@ Error with_way_on(const Error& error) {
 void check_as(std::optional<DType> as, const TensorInfo& x) {
   if (!as || x.dtype == *as) return;
   throw Error(concat(printable(x.name), ": is ", name(x.dtype), ", which --as ", name(*as),
-                     " does not change"));
+                     " does not change"),
+              "convert --dtype writes another dtype");
 }
 
 void check_empty_rows(const Plan& plan, const std::string& name, std::string_view what) {

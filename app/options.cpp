@@ -296,7 +296,12 @@ constexpr Option kOptions[] = {
     Option("--row", kExplain, "Row", "I[,I...]",
            "Which row: its number, or its index along the axes that are not normalized; negative "
            "ones count from the end (default the first)",
-           [](Arguments& a, const Value& v) { a.row = v.list(); },
+           // As reports name it, too: 27 (2, 5).
+           [](Arguments& a, const Value& v) {
+             const std::size_t index = v.text.find(" (");
+             a.row =
+                 index == v.text.npos ? v.list() : Value{v.option, "", v.text.substr(index)}.list();
+           },
            {.one_of = "--row --rows", .called = {{{"index"}}}}),
     // Axes
     Option("--axis", kSoftmax, "Axes", "A", "The axis that sums to 1 (default -1)", set_one_axis,

@@ -248,6 +248,25 @@ class Torch(unittest.TestCase):
             raise unittest.SkipTest("there is no PyTorch here") from None
         self.torch = torch
 
+    def test_hints_save_what_a_file_of_objects_has(self):
+        torch, program = self.torch, os.environ["LNORM_PROGRAM"]
+        layer, array = torch.nn.LayerNorm(4), np.ones((2, 3), np.float32)
+        files = {"layer.pt": (layer, "layer.pt", ["weight", "bias"]),
+                 "array.pt": (array, "array.pt", []),  # is a tensor without a name then, which is not listed
+                 "layers.pt": ({"ln": layer}, "layers.pt:ln", ["ln.weight", "ln.bias"]),
+                 "arrays.pt": ({"a": array, "w": torch.ones(2)}, "arrays.pt:a", ["a", "w"]),
+                 "options.pt": (types.SimpleNamespace(w=torch.ones(3), lr=1), "options.pt", ["w"])}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, (value, word, names) in files.items():
+                torch.save(value, os.path.join(folder, name))
+                refused = subprocess.run([program, word], cwd=folder, capture_output=True, text=True)
+                begin = "hint: in Python, if you trust the file: "
+                hint = refused.stderr.splitlines()[1]
+                self.assertTrue(hint.startswith(begin), refused.stderr)
+                subprocess.run([sys.executable, "-c", f"import torch; {hint[len(begin):]}"], cwd=folder, check=True)
+                shown = subprocess.run([program, "show", f"{name}.pt"], cwd=folder, check=True, capture_output=True, text=True).stdout
+                self.assertEqual([line.split()[0] for line in shown.splitlines()[:len(names)]], names, shown)
+
     def test_tensors_of_pytorch(self):
         torch = self.torch
         x = torch.randn(4, 6, requires_grad=True)

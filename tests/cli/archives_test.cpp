@@ -92,9 +92,9 @@ TEST_CASE("a file of tensors is listed, a member of it shown") {
         "a longer \\x1b name  int16    ()   2 B\n"
         "objects             object\n"
         "b                   <V2\n"
-        "4 tensors, 10 B, 2 of unknown size\n");
+        "2 tensors, 10 B; 2 that cannot be read\n");
   CHECK(at.output("show x.npz --as bfloat16"_w)
-            .ends_with("bfloat16  (1, 2)  4 B\n4 tensors, 14 B, 1 of unknown size\n"));
+            .ends_with("bfloat16  (1, 2)  4 B\n3 tensors, 14 B; 1 that cannot be read\n"));
   const std::string listed =
       "ln_1.weight  float16      (2, 1)  4 B\n"
       "n            bool         (0)     0 B\n"

@@ -43,7 +43,7 @@ std::optional<std::vector<Found>> find(std::string_view pickle) {
     std::vector<Found> result;
     for (const auto& tensor : lnorm::find_torch_tensors(values, "x")) {
       try {
-        result.push_back({tensor.name, lnorm::read_torch_tensor(values, tensor.value, "x")});
+        result.push_back({tensor.name, lnorm::read_torch_tensor(values, tensor.value, "x", "x")});
       } catch (const lnorm::UnsupportedDType&) {
         continue;
       }

@@ -4,6 +4,7 @@
 #include <array>
 #include <iostream>
 #include <random>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -243,10 +244,12 @@ TEST_CASE("an element is within rounding up to its bound, and differs beyond it"
 }
 
 TEST_CASE("the documents list the wrong kernels in the words of the program", "[check]") {
-  const std::string page = support::read_file(LNORM_SOURCE_DIR "/docs/kernel-authors.md");
+  const std::string page = support::read_file(LNORM_SOURCE_DIR "/docs/wrong-kernels.md");
+  const std::regex tail("(tail-|mod )[0-9]+");  // of which there is one row
   for (const lnorm::WrongKernel& kernel : lnorm::wrong_kernels()) {
+    const std::string words = "` | " + std::string(kernel.words) + " | ";
     const std::string row =
-        "\n| `" + std::string(kernel.id) + "` | " + std::string(kernel.words) + " | ";
+        std::regex_replace("\n| `" + std::string(kernel.id) + words, tail, "$1K");
     CAPTURE(row);
     CHECK(page.find(row) != std::string::npos);
   }

@@ -217,10 +217,11 @@ Format detect_format(ByteSource& source) {
              ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
              printable(head.substr(0, 16)), "'");
   if (is_binary || names_elements) throw ElementsAlone(what);
-  head = trimmed_json(as_text(source.peek(ByteSource::kLookAhead)));
+  head = as_text(source.peek(ByteSource::kLookAhead));
   const std::string_view second = trimmed_json(head.substr(std::min(head.find('\n'), head.size())));
-  throw Error(what,
-              second.find_first_of("-.0123456789") == 0 ? hint_for_table(source.name(), true) : "");
+  throw Error(what, second.find_first_of("-.0123456789") == 0
+                        ? hint_for_table(source.name(), head, true)
+                        : "");
 }
 
 }  // namespace lnorm

@@ -335,6 +335,8 @@ void Selection::finish() const {
 const Selected& only_tensor(const Selection& selection) {
   const auto& tensors = selection.tensors;
   if (tensors.size() == 1) return tensors.front();
+  if (tensors.empty())
+    throw Error(concat(printable(selection.name), ": found no tensor, expected one"));
   // One of the first that can be read, for the hint.
   const auto some = tensors.begin() + std::min<std::ptrdiff_t>(std::ssize(tensors), 20);
   const auto readable = std::find_if(tensors.begin(), some, [](const Selected& tensor) {

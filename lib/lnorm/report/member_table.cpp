@@ -19,11 +19,14 @@ constexpr std::size_t kWidestColumn = 60;
 
 struct ByteTotal {
   Int128 bytes = 0;  // of the tensors whose size is known
-  std::int64_t unknown = 0;
+  std::int64_t tensors = 0;
+  std::int64_t unknown = 0;  // of these
+  std::int64_t others = 0;   // what cannot be read as a tensor
 
   void add(const Member& member) {
     bytes += member.bytes.value_or(0);
-    if (!member.bytes) ++unknown;
+    ++(member.shape ? tensors : others);
+    if (member.shape && !member.bytes) ++unknown;
   }
 
   // Headers may claim more than that.
@@ -60,10 +63,11 @@ void write_text(std::span<const Member> members, ByteSink& bytes) {
       {{"", "", Align::left, kWidestColumn}, {"", "", Align::left, kWidestColumn}, {}},
       each_of(lines));
   table.write(text, Style::kAnyWidth);
-  const auto tensors = static_cast<std::int64_t>(members.size());
-  text.line(counted(tensors, "tensor"),
-            total.is_countable() && total.unknown < tensors ? ", " + bytes_text(total.count()) : "",
-            total.unknown > 0 ? concat(", ", total.unknown, " of unknown size") : "");
+  text.line(
+      counted(total.tensors, "tensor"),
+      total.is_countable() && total.unknown < total.tensors ? ", " + bytes_text(total.count()) : "",
+      total.unknown > 0 ? concat(", ", total.unknown, " of unknown size") : "",
+      total.others > 0 ? concat("; ", total.others, " that cannot be read") : "");
 }
 
 void write_json(std::span<const Member> members, ByteSink& bytes) {

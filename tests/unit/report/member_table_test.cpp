@@ -29,10 +29,10 @@ TEST_CASE("a listing has names, dtypes, shapes and sizes in columns, then a tota
         "\u00e9, \"x\"      bool     (2, 3)       6 B\n"
         "q\\n         F8_E4M3  (4)\n"
         "o           (a reason that is longer than dtypes are)\n"
-        "4 tensors, 3.01 KiB, 2 of unknown size\n");
+        "3 tensors, 3.01 KiB, 1 of unknown size; 1 that cannot be read\n");
   CHECK(written(lnorm::write_text, {}) == "no tensors\n");
   CHECK(written(lnorm::write_text, {{"o", "object", {}, {}}}) ==
-        "o  object\n1 tensor, 1 of unknown size\n");
+        "o  object\n0 tensors; 1 that cannot be read\n");
 }
 
 TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[report]") {

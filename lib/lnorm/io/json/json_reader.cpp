@@ -42,6 +42,7 @@ class JsonReader {
 
   JsonTensor read_member(const JsonMember& member) {
     tensor_.info.name = concat(tensor_.info.name, ':', member.name);
+    member_ = concat("['", member.name, "']");
     return read_value_alone(member.value, member.value);
   }
 
@@ -130,6 +131,8 @@ class JsonReader {
     }
     if (error == simdjson::TAPE_ERROR) {
       const char* const at = location();
+      const std::string_view before = trimmed_json({text_.begin(), at});
+      if (before.ends_with(',') && *at == '}') text_.fail(at, "found a comma before }");
       text_.fail(
           at, concat("found ", text_.found(at), ", expected ',' or the end of the list or object"));
     }
@@ -378,15 +381,30 @@ class JsonReader {
         value.get_double().get(number) == simdjson::SUCCESS) {
       text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
     }
-    text_.fail(at, concat(shown, ", expected ", expected));
+    const bool is_cells = depth == 0 && token.find(';') != token.npos;
+    text_.fail(at, concat(shown, ", expected ", expected),
+               is_cells ? hint_for_table(text_.name(), text_.text()) : "");
   }
 
   [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,
                               std::string_view expected) const {
-    text_.fail(at, concat(index_path(depth), " is ", json_kind(first), ", expected ", expected));
+    // The body of a request to a server of models is a list of tensors.
+    const bool has_data =
+        text_.from(at).substr(0, 4096).find(R"("data")") != std::string_view::npos;
+    const bool is_plain = member_.find_first_of("\\\"$`!\n") == std::string::npos;  // to a shell
+    text_.fail(
+        at, concat(index_path(depth), " is ", json_kind(first), ", expected ", expected),
+        first == '{' && depth == 1 && has_data && is_plain
+            ? hint_about(
+                  text_.name(),
+                  concat(R"(the first object becomes a file by python3 -c "import json, sys; )",
+                         "json.dump(json.load(sys.stdin)", member_,
+                         R"sh([0], sys.stdout)" < 'FILE' > 'FILE.json')sh"))
+            : "");
   }
 
   JsonText text_;
+  std::string member_;  // as Python has it, or empty
   InParallel in_parallel_;
   ondemand::parser parser_;
   ondemand::document document_;

@@ -45,11 +45,30 @@ std::string_view trimmed_json(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kJsonBlanks) - first + 1);
 }
 
-std::string hint_for_table(const std::string& file, bool has_header) {
-  constexpr auto kRows =
-      R"sh(print([[float(v) for v in line.replace(',', ' ').split()] for line in sys.stdin])" < 'FILE' > 'FILE.json')sh";
-  return hint_about(file, concat(R"(lines of numbers become JSON by python3 -c "import sys; )",
-                                 has_header ? "next(sys.stdin); " : "", kRows));
+std::string hint_for_table(const std::string& file, std::string_view text, bool has_header) {
+  text = text.substr(0, 4096);
+  const std::string_view rows =
+      text.substr(has_header ? std::min(text.find('\n'), text.size()) : 0);
+  struct Separator {
+    char mark;
+    std::string_view split, number;
+  };
+  constexpr std::string_view kCell = "float(v.strip() or 'nan')";
+  static constexpr Separator kSeparators[] = {
+      {';', "split(';')", "float(v.strip().replace(',', '.') or 'nan')"},
+      {'\t', R"(split('\t'))", kCell},
+      {',', "split(',')", kCell},
+      {'\0', "split()", "float(v)"}};
+  const Separator& by =
+      *std::find_if(std::begin(kSeparators), std::end(kSeparators) - 1,
+                    [&](const Separator& s) { return rows.find(s.mark) != rows.npos; });
+  const bool has_labels =
+      has_header && text.starts_with(by.mark);  // the table of pandas, with its index
+  return hint_about(
+      file, concat(R"(lines of numbers become JSON by python3 -c "import json, sys; )",
+                   has_header ? "next(sys.stdin); " : "", "print(json.dumps([[", by.number,
+                   " for v in line.", by.split, has_labels ? "[1:]" : "",
+                   R"sh(] for line in sys.stdin if line.strip()]))" < 'FILE' > 'FILE.json')sh"));
 }
 
 std::string JsonText::found(const char* at) const {
@@ -108,7 +127,7 @@ void JsonText::fail_after_value(const char* at) const {
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
   if (starts_number(trimmed_json(text_)) && starts_number(other)) {
-    fail(next, what, hint_for_table(name_));
+    fail(next, what, hint_for_table(name_, text_));
   }
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
   fail(next, what);

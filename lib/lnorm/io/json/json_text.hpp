@@ -21,8 +21,8 @@ class MoreLines : public Error {
   using Error::Error;
 };
 
-// Says how lines of numbers become JSON, perhaps those below a line of words.
-std::string hint_for_table(const std::string& file, bool has_header = false);
+// Says how lines of numbers, of which text is the start, become JSON; perhaps those below a line of words.
+std::string hint_for_table(const std::string& file, std::string_view text, bool has_header = false);
 
 // A JSON text and its name: what messages need to say where something is. Positions are pointers into
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.
@@ -36,6 +36,10 @@ class JsonText {
   std::string_view text() const noexcept { return text_; }
   const char* begin() const noexcept { return text_.data(); }
   const char* end() const noexcept { return text_.data() + text_.size(); }
+
+  std::string_view from(const char* at) const noexcept {
+    return {at, static_cast<std::size_t>(end() - at)};
+  }
 
   // The start of what stands there, quoted.
   std::string found(const char* at) const;
@@ -58,9 +62,6 @@ class JsonText {
 
  private:
   std::string message(const char* at, std::string_view what) const;
-  std::string_view from(const char* at) const noexcept {
-    return {at, static_cast<std::size_t>(end() - at)};
-  }
 
   std::string name_;
   std::string_view text_;

@@ -277,11 +277,21 @@ class Reader {
 
 }  // namespace
 
-std::string hint_to_save_tensors(const std::string& file) {
-  return hint_about(file,
-                    "in Python: x = torch.load('FILE', weights_only=False); torch.save({k: v for "
-                    "k, v in getattr(x, "
-                    "'state_dict', lambda: x)().items() if torch.is_tensor(v)}, 'FILE.pt')");
+std::string hint_to_save_tensors(const std::string& file, std::string_view object, bool is_member) {
+  if (is_member && object == "argparse.Namespace") return {};  // options, beside tensors
+  const bool is_array = object.starts_with("numpy.");
+  const std::string of_all = concat(
+      "{k: v for k, v in getattr(x, 'state_dict', lambda: ", object.empty() ? "x" : "vars(x)",
+      ")().items() if torch.is_tensor(v)}");
+  const std::string_view saved =
+      is_member && is_array
+          ? "{k: torch.as_tensor(v) for k, v in x.items() if hasattr(v, '__array__')}"
+      : is_member ? "{k: getattr(v, 'state_dict', lambda: v)() for k, v in x.items()}"
+      : is_array  ? "torch.as_tensor(x)"
+                  : std::string_view(of_all);
+  return hint_about(file, concat("in Python, if you trust the file: x = torch.load('FILE', "
+                                 "weights_only=False); torch.save(",
+                                 saved, ", 'FILE.pt')"));
 }
 
 Pickle read_pickle(std::string_view bytes, const std::string& name) {

@@ -16,7 +16,9 @@ namespace lnorm {
 // than a file of tensors needs: at most 160 MiB are held.
 Pickle read_pickle(std::string_view bytes, const std::string& name);
 
-// The line of Python that saves the tensors of a file that is refused.
-std::string hint_to_save_tensors(const std::string& file);
+// The line of Python that saves the tensors of a file whose value, or one of whose values, is refused: an object of that
+// class.
+std::string hint_to_save_tensors(const std::string& file, std::string_view object = {},
+                                 bool is_member = false);
 
 }  // namespace lnorm

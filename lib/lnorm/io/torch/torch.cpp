@@ -306,7 +306,7 @@ class TorchSet final : public TensorSet {
   }
 
   StorageView view(const NamedTensor& tensor) const {
-    return read_torch_tensor(pickle_, tensor.value, full_name(tensor));
+    return read_torch_tensor(pickle_, tensor.value, full_name(tensor), name());
   }
 
   TensorInfo info_of(const StorageView& view, std::string name) const {

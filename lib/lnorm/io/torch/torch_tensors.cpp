@@ -92,7 +92,7 @@ class Finder {
       throw Error(
           concat(printable(file_), ": is an object of ", short_name(pickle_[root.items[0]].text),
                  ", expected tensors: nothing is imported or called"),
-          hint_to_save_tensors(file_));
+          hint_to_save_tensors(file_, pickle_[root.items[0]].text));
     }
     visit(pickle_.root, 0);
     std::unordered_set<std::string_view> names;
@@ -181,7 +181,8 @@ class Finder {
 // Reads the arguments of the function that makes a tensor.
 class TensorReader {
  public:
-  TensorReader(const Pickle& pickle, const std::string& name) : pickle_(pickle), name_(name) {}
+  TensorReader(const Pickle& pickle, const std::string& name, const std::string& file)
+      : pickle_(pickle), name_(name), file_(file) {}
 
   StorageView read(PickleId id) {
     const PickleValue* call = &pickle_[id];
@@ -233,7 +234,8 @@ class TensorReader {
     if (!is_torch_global(function)) {
       throw UnsupportedDType(short_name(function),
                              concat(printable(name_), ": is an object of ", short_name(function),
-                                    ", expected a tensor"));
+                                    ", expected a tensor"),
+                             hint_to_save_tensors(file_, function, true));
     }
     refuse("unknown", concat("is made by ", short_name(function), ", which lnorm does not know"),
            "x.detach().clone()");
@@ -338,6 +340,7 @@ class TensorReader {
 
   const Pickle& pickle_;
   const std::string& name_;
+  const std::string& file_;
   StorageView view_;
 };
 
@@ -352,8 +355,9 @@ std::vector<NamedTensor> find_torch_tensors(const Pickle& pickle, const std::str
   return Finder(pickle, file).find();
 }
 
-StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name) {
-  return TensorReader(pickle, name).read(value);
+StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name,
+                              const std::string& file) {
+  return TensorReader(pickle, name, file).read(value);
 }
 
 }  // namespace lnorm

@@ -37,7 +37,8 @@ struct StorageView {
 };
 
 // A tensor, which lies within its storage. Throws UnsupportedDType for one that lnorm does not read, and Error for
-// one that is not well formed; both begin with name.
-StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name);
+// one that is not well formed; both begin with name, which is in file.
+StorageView read_torch_tensor(const Pickle& pickle, PickleId value, const std::string& name,
+                              const std::string& file);
 
 }  // namespace lnorm
