@@ -12,7 +12,7 @@
 #include "lnorm/pipeline/long_rows.hpp"
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
-#include "lnorm/pipeline/tensor_scale.hpp"
+#include "lnorm/pipeline/shared_scales.hpp"
 #include "normalization_text.hpp"
 #include "quantization.hpp"
 
@@ -44,9 +44,8 @@ class Normalization {
     results.resize(1 + columns_.size(), {"", DType::float64, plan.row_shape(arguments_.keepdim)});
     if (arguments_.save_sum) results.push_back(plan.sum());
     if (arguments_.save_scale) {
-      const bool is_one = arguments_.quantization.scale_of == ScaleOf::tensor;
-      results.push_back({"", arguments_.quantization.scale_dtype,
-                         is_one ? Shape{1} : plan.scale_shape(arguments_.keepdim)});
+      results.push_back(
+          {"", arguments_.quantization.scale_dtype, plan.scale_shape(arguments_.keepdim)});
     }
     return results;
   }
@@ -55,15 +54,15 @@ class Normalization {
     const Plan plan = this->plan(tensor.source->info(), name);
     const Affine& affine = companions_.affine(plan);
     auto source = companions_.add_residual(std::move(tensor.source), plan.rounding, work.threads());
-    const bool is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor;
-    if (is_of_tensor) source = with_random_access(std::move(source));
+    const bool is_shared = plan.shared_scales > 0;
+    if (is_shared) source = with_random_access(std::move(source));
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       writers.push_back(std::make_unique<RowWriter>(outputs_.sink(1 + i), plan, columns_[i]));
       observers.push_back(writers.back().get());
     }
-    if (arguments_.save_scale && !is_of_tensor) {
+    if (arguments_.save_scale && !is_shared) {
       writers.push_back(std::make_unique<RowWriter>(outputs_.sink(results_without_scale()), plan,
                                                     arguments_.quantization.scale_dtype));
       observers.push_back(writers.back().get());
@@ -102,19 +101,20 @@ class Normalization {
                 const RunOptions& options) {
     const Quantization quantization = quantization_of(arguments_.quantization, plan);
     const AffineTerm* scales = companions_.given_scale(plan);
-    AffineTerm of_tensor;
-    if (arguments_.quantization.scale_of == ScaleOf::tensor) {
+    AffineTerm shared;
+    if (plan.shared_scales > 0) {
       const RowQuantizer first(backend_, given, affine, plan.formula, quantization);
-      const double scale = scale_of_tensor(source, plan, first, quantization,
-                                           {.threads = options.threads, .ranks = options.ranks});
-      scales = &(of_tensor = AffineTerm({scale}, {}));
+      const std::vector<double> found = shared_scales(
+          source, plan, first, quantization, {.threads = options.threads, .ranks = options.ranks});
+      scales = &(shared = AffineTerm(found, {}));
       if (arguments_.save_scale) {
-        write_numbers({scale}, {"", quantization.scale_dtype, {1}},
+        write_numbers(in_tensor_order(found, plan.scales),
+                      {"", quantization.scale_dtype, plan.scale_shape(true)},
                       outputs_.sink(results_without_scale()), options);
       }
     }
     const RowQuantizer quantizer(backend_, given, affine, plan.formula, quantization, scales,
-                                 plan.affine);
+                                 plan.shared_scales > 0 ? plan.scales : plan.affine);
     lnorm::run(source, plan, lnorm::quantization(quantizer), observers, &sink, options);
   }
 

@@ -78,6 +78,7 @@ enum class ScaleOf { row, tensor, group, given };
 struct QuantizationArguments {
   std::optional<ScaleOf> scale_of;  // of results that are not quantized nothing is given
   std::int64_t group = 0;
+  std::optional<AxisList> axes;  // whose elements share a scale, if not those of a row
   std::optional<double> qmax;
   double amax_min = 0;
   double amax_max = kInfinity;

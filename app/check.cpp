@@ -248,19 +248,17 @@ class Checking {
                         const Plan& plan, const Affine& affine, const RunOptions& options) {
     TensorSource& actual = *companions_.open(TensorRole::output, x, true);
     const Quantization quantization = quantization_of(arguments_.quantization, plan);
-    const QuantizedInputs inputs{
-        .x = source,
-        .actual = actual,
-        .alone = without_residual(alone),
-        .scale = companions_.open(TensorRole::actual_scale, x, true),
-        .is_transposed = arguments_.quantization.is_transposed,
-        .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,
-        .weight = companions_.weight(),
-        .bias = companions_.bias(),
-        .affine = affine,
-        .given = companions_.given(plan),
-        .quantization = quantization,
-        .given_scale = companions_.given_scale(plan)};
+    const QuantizedInputs inputs{.x = source,
+                                 .actual = actual,
+                                 .alone = without_residual(alone),
+                                 .scale = companions_.open(TensorRole::actual_scale, x, true),
+                                 .is_transposed = arguments_.quantization.is_transposed,
+                                 .weight = companions_.weight(),
+                                 .bias = companions_.bias(),
+                                 .affine = affine,
+                                 .given = companions_.given(plan),
+                                 .quantization = quantization,
+                                 .given_scale = companions_.given_scale(plan)};
     const CheckOptions asked = check_options(plan.rounding);
     const bool is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum;
     Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum, asked, options);

@@ -322,7 +322,8 @@ void take_inputs(const Given& given, InputArguments& input) {
 
 // A list of wrong kernels depends on nothing but which are chosen.
 void check_list(const Given& given) {
-  const auto allowed = split("--list --kernels --skip-kernels --json --linewidth --color", ' ');
+  const auto allowed =
+      split("--list --kernels --skip-kernels --quantize --json --linewidth --color", ' ');
   for (const Option* const option : given.options) {
     if (std::find(allowed.begin(), allowed.end(), option->name()) != allowed.end()) continue;
     throw Error(concat(option->name(), " has no effect beside --list"));

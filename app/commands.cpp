@@ -81,8 +81,8 @@ constexpr std::array kCommands{
         .on_all_ranks = false,
         .called = "verify validate diagnose judge",
         .examples =
-            "The verdict needs no tolerance. Every element is compared with the exact value. How\n"
-            "far off rounding in the kernel's arithmetic can bring it is known:\n"
+            "The verdict needs no tolerance. Every element is compared with the exact value.\n"
+            "How far off rounding in the kernel's arithmetic can bring it is known:\n"
             "  correctly rounded  every element is the exact value, rounded once\n"
             "  within rounding    none is farther off than rounding explains\n"
             "  differs            some are: then wrong kernels are tried, and the simplest\n"
@@ -95,8 +95,8 @@ constexpr std::array kCommands{
             "  lnorm check x.json y.npy && echo right\n"
             "  lnorm x.json --unbiased | lnorm check x.json - --json\n"
             "\n"
-            "Exit status: 0 correctly rounded or within rounding, 1 it differs, 2 it could not\n"
-            "be judged."},
+            "Exit status: 0 correctly rounded or within rounding, 1 it differs, 2 it could\n"
+            "not be judged."},
     CommandRow{
         .command = kMutants,
         .name = "mutants",
@@ -106,14 +106,14 @@ constexpr std::array kCommands{
         .on_all_ranks = false,
         .called = "mutate mutation mutation-test mutant",
         .examples =
-            "Each wrong kernel that lnorm check knows is computed on the inputs, and judged by\n"
-            "the criteria that a test has: against what lnorm apply writes, with the default\n"
-            "tolerance of torch.testing if none is given. One that passes on every input is one\n"
-            "that the test would not notice. No kernel is needed. truncated and away, which are\n"
-            "off by less than an ulp, are tried if they are named or --max-ulp is below 1.\n"
+            "Each wrong kernel that lnorm check knows is computed on the inputs, and compared\n"
+            "with what lnorm apply writes by the criteria of a test, or the default tolerance\n"
+            "of torch.testing. One that passes on every input is one that the test would not\n"
+            "notice. No kernel is needed. truncated and away, which are off by less than an\n"
+            "ulp, are tried if they are named or --max-ulp is below 1.\n"
             "\n"
-            "Of a folder that lnorm inputs has made, its manifest says weight, bias and dy. With\n"
-            "a dy the backward pass is judged as well, by dx, dweight and dbias together.\n"
+            "Of a folder that lnorm inputs has made, its manifest says weight, bias and dy.\n"
+            "With a dy the backward pass is judged as well, by dx, dweight and dbias.\n"
             "With --quantize the kernels that quantize wrongly are tried alone, by q.\n"
             "\n"
             "Examples:\n"
@@ -134,10 +134,10 @@ constexpr std::array kCommands{
         .on_all_ranks = false,
         .called = "generate make-inputs cases test-inputs testdata",
         .examples =
-            "A folder, or a file of several tensors, and a manifest: JSON that says of each case\n"
-            "which tensors are its x, weight, bias and dy, why it exists (for), and which wrong\n"
-            "kernels it kills at the default tolerance of its dtype. The same options give the\n"
-            "same bytes on every machine.\n"
+            "A folder, or a file of several tensors, and a manifest: JSON that says of each\n"
+            "case which tensors are its x, weight, bias and dy, why it exists (for), and\n"
+            "which wrong kernels it kills at the default tolerance of its dtype. The same\n"
+            "options give the same bytes on every machine.\n"
             "\n"
             "Examples:\n"
             "  lnorm inputs --shape 8,100 -o cases/\n"

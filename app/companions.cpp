@@ -276,13 +276,13 @@ void Companions::check_shapes(Roles roles, const TensorInfo& x, const Plan* plan
 }
 
 void Companions::check_scale_shape(const TensorInfo& info, const Plan& plan) const {
-  const bool is_one = arguments_.quantization.scale_of == ScaleOf::tensor;
+  const bool is_one = plan.shared_scales == 1;
   if (is_one ? element_count(info.shape) == 1
              : info.shape == plan.scale_shape(true) || info.shape == plan.scale_shape(false)) {
     return;
   }
   const bool is_transposed = arguments_.quantization.is_transposed;
-  const Shape expected = is_one ? Shape{1} : plan.scale_shape(true);
+  const Shape expected = plan.scale_shape(true);
   if (is_transposed && element_count(info.shape) == element_count(expected)) return;
   throw Error(concat(printable(info.name), " has shape ", to_string(info.shape), ", expected ",
                      to_string(expected), is_transposed ? ", the groups first" : ""));

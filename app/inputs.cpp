@@ -17,6 +17,7 @@
 #include "normalization_text.hpp"
 #include "output_file.hpp"
 #include "print_error.hpp"
+#include "quantization.hpp"
 
 namespace lnorm::app {
 
@@ -79,12 +80,28 @@ void write_file(const MadeInputs& made, const InputsOptions& options, const std:
   manifest->commit();
 }
 
+// Without the bounds of scales.
+std::string quantization_text(const InputsOptions& options) {
+  const std::int64_t group = options.quantization->group;
+  const auto& axes = options.needs.scale_axes;
+  return concat(
+      " --quantize ",
+      options.needs.one_scale ? "tensor"
+      : group > 0             ? concat("group:", group)
+                              : "row",
+      axes ? concat(" --quantize-axes ",
+                    joined(axes->axes, ",", [](std::int64_t axis) { return std::to_string(axis); }))
+           : "",
+      " --dtype ", name(options.quantization->dtype));
+}
+
 }  // namespace
 
 std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
                         const std::string& extension) {
   Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
-                    .options = normalization_text(options.normalization),
+                    .options = concat(normalization_text(options.normalization),
+                                      options.quantization ? quantization_text(options) : ""),
                     .cases = {},
                     .alive = made.alive,
                     .equivalent = made.equivalent,
@@ -104,11 +121,21 @@ std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
 }
 
 InputsOptions inputs_options(const Arguments& arguments) {
-  return {.shape = arguments.made_shape.value_or(Shape{}),
-          .dtype = arguments.output.dtype.value_or(DType::float32),
-          .normalization = arguments.normalization.options,
-          .seed = arguments.seed,
-          .threads = arguments.work.threads};
+  check_quantization(arguments);
+  InputsOptions options{.shape = arguments.made_shape.value_or(Shape{}),
+                        .dtype = arguments.output.dtype.value_or(DType::float32),
+                        .normalization = arguments.normalization.options,
+                        .quantization = {},
+                        .seed = arguments.seed,
+                        .threads = arguments.work.threads};
+  if (!arguments.quantization) return options;
+  options.dtype = arguments.input.options.as.value_or(DType::float32);
+  Plan plan;
+  plan.out = *arguments.output.dtype;
+  plan.rounding = options.dtype;
+  options.quantization = quantization_of(arguments.quantization, plan);
+  options.needs = quantized_rows(arguments.quantization);
+  return options;
 }
 
 int inputs(const Arguments& arguments) {

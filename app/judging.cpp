@@ -73,7 +73,9 @@ ChooseKernel kernel_choice(const Arguments& arguments) {
       known.push_back(concat(kernel.id.substr(0, number), number == kernel.id.npos ? "" : "*"));
     }
   }
-  const char* const otherwise = arguments.quantization ? "" : "lnorm mutants --list lists them";
+  const char* const otherwise = arguments.quantization
+                                    ? "lnorm mutants --list --quantize row lists them"
+                                    : "lnorm mutants --list lists them";
   check_ids("--kernels", arguments.kernels, known, otherwise);
   check_ids("--skip-kernels", arguments.skipped_kernels, known, otherwise);
   return [&arguments](std::string_view id) {

@@ -146,11 +146,8 @@ class Trying {
                                          const RunOptions& run_options) {
     const Quantization quantization = quantization_of(arguments_.quantization, plan);
     return try_quantized_mutants(
-        inputs,
-        {.quantization = quantization,
-         .is_of_tensor = arguments_.quantization.scale_of == ScaleOf::tensor,
-         .given_scale = companions_.given_scale(plan)},
-        plan, backend_, options, run_options);
+        inputs, {.quantization = quantization, .given_scale = companions_.given_scale(plan)}, plan,
+        backend_, options, run_options);
   }
 
   bool has_dy() const { return companions_.has(TensorRole::dy); }
@@ -202,8 +199,9 @@ int try_batch(const Batch& batch, const ChooseKernel& choose, MutantReport& repo
 int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
   print_report(arguments, [&](ByteSink& out) {
     arguments.report == Report::json
-        ? write_wrong_kernels_json(choose, out)
-        : write_wrong_kernels_text(choose, report_style(arguments), out);
+        ? write_wrong_kernels_json(choose, bool(arguments.quantization), out)
+        : write_wrong_kernels_text(choose, bool(arguments.quantization), report_style(arguments),
+                                   out);
   });
   return 0;
 }
@@ -211,9 +209,9 @@ int list_kernels(const Arguments& arguments, const ChooseKernel& choose) {
 }  // namespace
 
 int mutants(const Arguments& arguments) {
-  check_quantization(arguments);
   const ChooseKernel choose = kernel_choice(arguments);
   if (arguments.lists_kernels) return list_kernels(arguments, choose);
+  check_quantization(arguments);
   MutantReport report;
   int status = 0;
   for (const Batch& batch : batches_of(arguments)) {

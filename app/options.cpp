@@ -6,6 +6,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/npy/npy.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "quantization.hpp"
 
 namespace lnorm::app {
 
@@ -16,6 +17,7 @@ using Setting = Remedy::Setting;
 
 constexpr Commands kTestingKernels = kCheck | kMutants;
 constexpr Commands kQuantizing = kApply | kTestingKernels;
+constexpr Commands kScaling = kQuantizing | kInputs;
 constexpr Commands kNormalizing =
     kApply | kStats | kGrad | kExplain | kReport | kTestingKernels | kInputs;
 constexpr Commands kReadingTensors = kAllCommands & ~kInputs;
@@ -229,9 +231,16 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.made_shape = v.shape(); },
            {.called = {{{"size sizes"}}}}),
     Option("--dtype", kInputs, "Inputs", "float16|bfloat16|float32|float64",
-           "The dtype of all tensors (default float32)",
-           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+           "The dtype of all tensors (default float32); with --quantize that of q",
+           [](Arguments& a, const Value& v) {
+             const std::optional<DType> q = parse_dtype(v.text);
+             a.output.dtype = q && is_quantized_dtype(*q) ? q : v.dtype(v.choices);
+           },
            {.called = {{{"type out-dtype"}}}}),
+    Option("--as", kInputs, "Inputs", "float16|bfloat16|float32|float64",
+           "With --quantize: the dtype of all tensors (default float32)",
+           [](Arguments& a, const Value& v) { a.input.options.as = v.dtype(v.choices); },
+           {.no_effect = kNotQuantized}),
     Option("--seed", kInputs, "Inputs", "N", "Other numbers of the same kind (default 0)",
            [](Arguments& a, const Value& v) { a.seed = v.count(); },
            {.called = {{{"random-seed rng-seed"}}}}),
@@ -407,42 +416,46 @@ constexpr Option kOptions[] = {
            {.advice = {Setting::rounded_sum, "--round sum rounds it to the output dtype"}}),
     Option("--round", kInputs, kNormalization, "STEP[,STEP]",
            "Where else a kernel is to round to the dtype: xhat (before the weight), the product "
-           "(before the bias)",
+           "(before the bias), y (before --quantize)",
            [](Arguments& a, const Value& v) {
-             v.words_of({"xhat", "product"}, "xhat and product");
+             v.words_of({"xhat", "product", "y"}, "xhat, product and y");
              set_roundings(a, v);
            }),
     Option("--round", kGrad, kNormalization, "sum",
            "sum: round the sum with --residual to the output dtype", set_roundings_without_y),
     // Quantization
     Option(
-        "--quantize", kQuantizing, kQuantization, "row|tensor|group:K|static",
+        "--quantize", kScaling, kQuantization, "row|tensor|group:K|static",
         "Divide by a scale and round to int8 or a float8; the value says whose largest |y| makes "
         "the scale, and static that it is given",
         set_quantization, {.called = {{{"quant quantization per-token dynamic-quant"}}}}),
-    Option("--qmax", kQuantizing, kQuantization, "Q",
+    Option(
+        "--quantize-axes", kScaling, kQuantization, "A[,A...]",
+        "With --quantize row: the axes whose elements share a scale (default the normalized ones)",
+        [](Arguments& a, const Value& v) { a.quantization.axes = AxisList{v.list()}; },
+        {.no_effect = kNotQuantized}),
+    Option("--qmax", kScaling, kQuantization, "Q",
            "What the largest |y| becomes (default 127, 448, 57344, 240)",
            [](Arguments& a, const Value& v) { a.quantization.qmax = v.positive_quotient(); },
            {.no_effect = kNotQuantized}),
-    Option("--amax-min", kQuantizing, kQuantization, "E",
-           "The least that counts as the largest |y|",
+    Option("--amax-min", kScaling, kQuantization, "E", "The least that counts as the largest |y|",
            [](Arguments& a, const Value& v) { a.quantization.amax_min = v.positive_quotient(); },
            {.no_effect = kNotQuantized}),
-    Option("--amax-max", kQuantizing, kQuantization, "E",
+    Option("--amax-max", kScaling, kQuantization, "E",
            "The greatest that counts as the largest |y|",
            [](Arguments& a, const Value& v) { a.quantization.amax_max = v.positive_quotient(); },
            {.no_effect = kNotQuantized, .called = {{{"scale-ub"}}}}),
-    Option("--scale-min", kQuantizing, kQuantization, "E", "The least scale, such as 1/229376",
+    Option("--scale-min", kScaling, kQuantization, "E", "The least scale, such as 1/229376",
            [](Arguments& a, const Value& v) { a.quantization.scale_min = float32_of(v); },
            {.no_effect = kNotQuantized}),
-    Option("--scale-max", kQuantizing, kQuantization, "E", "The greatest scale",
+    Option("--scale-max", kScaling, kQuantization, "E", "The greatest scale",
            [](Arguments& a, const Value& v) { a.quantization.scale_max = float32_of(v); },
            {.no_effect = kNotQuantized}),
-    Option("--scale-power-of-two", kQuantizing, kQuantization, kFlag,
+    Option("--scale-power-of-two", kScaling, kQuantization, kFlag,
            "Round scales up to powers of two",
            [](Arguments& a, const Value&) { a.quantization.power_of_two = true; },
            {.no_effect = kNotQuantized, .called = {{{"ue8m0 round-scale pow2-scale"}}}}),
-    Option("--scale-dtype", kQuantizing, kQuantization, "float32|float8_e8m0",
+    Option("--scale-dtype", kScaling, kQuantization, "float32|float8_e8m0",
            "Of the scales; float8_e8m0 with --scale-power-of-two (default float32)",
            [](Arguments& a, const Value& v) {
              a.quantization.scale_dtype = v.one_of({DType::float32, DType::float8_e8m0fnu});

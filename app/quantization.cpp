@@ -13,8 +13,11 @@ void check_quantization(const Arguments& arguments) {
   const std::optional<DType> dtype = arguments.output.dtype;
   if (!quantization) {
     if (quantization.rounds_y) throw Error("--round y has no effect without --quantize");
-    if (dtype == DType::int8) {
-      throw Error("int8 takes a scale: --dtype int8 is for --quantize", "--quantize row");
+    const bool is_alone = arguments.command == kInputs && dtype && is_quantized_dtype(*dtype);
+    if (dtype == DType::int8 || is_alone) {
+      throw Error(
+          concat(name(*dtype), " takes a scale: --dtype ", name(*dtype), " is for --quantize"),
+          "--quantize row");
     }
     return;
   }
@@ -36,6 +39,13 @@ void check_quantization(const Arguments& arguments) {
   if (is_given && (computes_otherwise || has_scales)) {
     throw Error("--quantize static computes no scale: what is said of scales has no effect");
   }
+  if (quantization.axes && arguments.input.rows) {
+    throw Error(
+        "--rows has no effect beside --quantize-axes: all rows that share a scale are read");
+  }
+  if (quantization.axes && quantization.scale_of != ScaleOf::row) {
+    throw Error("--quantize-axes is for --quantize row", "--quantize row");
+  }
   if (quantization.amax_min > quantization.amax_max ||
       quantization.scale_min > quantization.scale_max) {
     const bool is_amax = quantization.amax_min > quantization.amax_max;
@@ -47,6 +57,8 @@ void check_quantization(const Arguments& arguments) {
 RowNeeds quantized_rows(const QuantizationArguments& arguments) {
   RowNeeds needs{.whole = true, .any_dtype = true, .bytes_beside = 4};
   if (arguments.scale_of == ScaleOf::row) needs.scale_group = 0;
+  needs.one_scale = arguments.scale_of == ScaleOf::tensor;
+  needs.scale_axes = arguments.axes;
   if (arguments.scale_of == ScaleOf::group) needs.scale_group = arguments.group;
   return needs;
 }

@@ -145,7 +145,7 @@ def quantize(
         Of the result.
     **options
         Also `qmax`, `amax_min`, `amax_max`, `scale_min`, `scale_max` (numbers, or quotients as ``"1/229376"``),
-        `scale_power_of_two`, `scale_dtype`, and ``round="y"`` where y is rounded to the dtype of `x` first.
+        `scale_power_of_two`, `scale_dtype`, `quantize_axes` (of all that share a scale), and ``round="y"`` where y is rounded to the dtype of `x` first.
 
     Returns
     -------

@@ -32,7 +32,8 @@ const std::vector<CommandHelp> kCommands{
      "lnorm [apply] [INPUT...] [OPTIONS]",
      {kAxes, kNorms, kGiven, kNormalization, kOutput, kPrint, kInput,
       "--save-mean --save-rstd --save-variance --save-sum --no-keepdim --threads --verbose"_w,
-      "--quantize --qmax --amax-min --amax-max --scale-min --scale-max --scale-power-of-two "
+      "--quantize --quantize-axes --qmax --amax-min --amax-max --scale-min --scale-max "
+      "--scale-power-of-two "
       "--scale-dtype --given-scale --save-scale"_w}},
     {"stats",
      "lnorm stats [INPUT...] [OPTIONS]",
@@ -149,6 +150,10 @@ TEST_CASE("help fits 80 columns") {
   for (const CommandHelp& c : kCommands) {
     commands.push_back({c.command, "--help"});
     commands.push_back({c.command, "--help", "all"});
+  }
+  for (const std::string command : {"check", "mutants", "inputs"}) {
+    commands.push_back({command, "--help"});
+    commands.push_back({command, "--help", "all"});
   }
   for (const Words& command : commands) {
     std::istringstream lines(output_of(command));

@@ -445,7 +445,7 @@ TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[
                     {"web/manifest.json: has no array \"cases\", and would be replaced",
                      "another -o leaves it alone"}) == "");
   CHECK(files.fault("inputs --shape 2,3 -o d/ --round sum"_w,
-                    {"--round: 'sum' is not one of xhat and product"}) == "");
+                    {"--round: 'sum' is not one of xhat, product and y"}) == "");
   CHECK(!files.has("d"));
 
   // One case of a folder is lost; the others are tried.

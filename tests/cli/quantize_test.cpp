@@ -343,3 +343,76 @@ TEST_CASE("mutants that quantize go with a folder of inputs, and with no gradien
   CHECK(files.run("mutants x.npy --dtype int8"_w).status == 2);
   CHECK(files.run("inputs --shape 2,3 --quantize row -o other"_w).status == 2);
 }
+
+TEST_CASE("inputs names in its manifest what it lets through that quantizes") {
+  const Workplace files;
+  const Outcome made = files.run(
+      "inputs --shape 4,64 --rms --quantize group:16 --dtype int8 --as bfloat16 -o cases/"_w);
+  CHECK(made.status == 0);
+  const json manifest = json::parse(files.read("cases/manifest.json"));
+  CHECK(manifest.at("options") == "--rms --quantize group:16 --dtype int8");
+  CHECK(manifest.at("alive").empty());
+  const json& kills = manifest.at("cases").at(0).at("kills");
+  for (const std::string id : {"scale-of-row", "qmax-128", "rounded-y", "rms"}) {
+    const bool is_killed = std::find(kills.begin(), kills.end(), id) != kills.end();
+    CAPTURE(id);
+    CHECK(is_killed == (id != "rms"));  // which was asked for
+  }
+  CHECK(files.run("mutants cases/ --rms --quantize group:16 --dtype int8 --atol 0 --quiet"_w)
+            .status == 0);
+  CHECK(files.output("mutants --list --quantize row --kernels qmax-*,rounded-y"_w) ==
+        "id         words                                                     options\n"
+        "qmax-N     the largest |y| becomes N                                 --qmax N\n"
+        "rounded-y  y is rounded to float16 or bfloat16 before it is divided  --round y\n");
+}
+
+// By options that norm the same rows: those of the last axis, of a tensor that is laid out so that a row has all that share a scale.
+TEST_CASE("rows share a scale along the axes that are named") {
+  const Workplace files;
+  files.shell("lnorm inputs --shape 3,5,4,16 -o cases/ && cp cases/different-rows.x.npy x.npy");
+  const std::string row = "--quantize row --dtype int8 ";
+  const auto applied = [&](const std::string& options) {
+    const Outcome done = files.shell("lnorm x.npy " + options + " --save-scale s.npy -o q.npy");
+    CAPTURE(options, done.err);
+    CHECK(done.status == 0);
+    return std::pair(files.read("s.npy"), files.read("q.npy"));
+  };
+  CHECK(applied(row + "--quantize-axes 3") == applied(row));
+  CHECK(applied(row + "--quantize-axes 0,1,2,3").second ==
+        applied("--quantize tensor --dtype int8").second);
+  for (const std::string axes : {"2,3", "-1,1", "3,0", "0,1,3"}) {
+    CAPTURE(axes);
+    const std::string quantize = "--quantize row --quantize-axes " + axes + ' ';
+    applied(quantize + "--dtype int8");
+    // The greatest |y| of each, by another route: stats of the exact result has the greatest of its rows.
+    files.shell("lnorm x.npy --dtype float64 -o y.npy");
+    const json of_y = json::parse(files.shell("lnorm stats y.npy --json --axes " + axes).out);
+    const json scales = json::parse(files.shell("lnorm convert s.npy --to json").out);
+    const json flat = scales.flatten();
+    const json& rows = of_y.at("rows");
+    REQUIRE(rows.size() == flat.size());
+    auto scale = flat.begin();
+    for (const json& one : rows) {
+      const double most = std::max(-one.at("input").at("min").get<double>(),
+                                   one.at("input").at("max").get<double>());
+      CHECK((scale++)->get<double>() == Approx(most / 127).epsilon(1e-6));
+    }
+    CHECK(of(files, "x.npy q.npy --actual-scale s.npy " + quantize).front() == '0');
+    CHECK(of(files, "x.npy q.npy " + quantize).front() == '0');
+    CHECK(contains(of(files, "x.npy q.npy --quantize tensor"), "differs"));
+    applied("--quantize tensor --dtype int8");
+    const std::string said = of(files, "x.npy q.npy " + quantize);
+    CAPTURE(said);
+    CHECK(contains(said, "scale-of-tensor"));
+    CHECK(files
+              .shell(
+                  "lnorm mutants x.npy --atol 0 --dtype int8 --kernels scale-of-tensor,amax-of-x " +
+                  quantize)
+              .status == 0);
+  }
+  CHECK(contains(files.shell("lnorm x.npy --quantize-axes 1 " + row).err, "leave out axis 3"));
+  CHECK(contains(files.shell("lnorm x.npy --quantize-axes 2,3 --quantize tensor --dtype int8").err,
+                 "--quantize row"));
+  CHECK(contains(files.shell("lnorm x.npy --quantize-axes 1,3 --groups 5 " + row).err,
+                 "without groups"));
+}

@@ -241,12 +241,12 @@ void RowQuantizer::quantize(const RowsIn& x, const RowsOut& q, const RowNumbersO
   }
 }
 
-LargestQuotient RowQuantizer::largest(const RowsIn& x) const {
-  LargestQuotient result;
+std::vector<LargestQuotient> RowQuantizer::largest(const RowsIn& x) const {
+  std::vector<LargestQuotient> result;
   Row row(*this, x.row_length, false);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     row.read(row_of(x, r), {});
-    result.take(row.largest(0, x.row_length));
+    result.push_back(row.largest(0, x.row_length));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/non_finite.hpp"
@@ -70,8 +71,8 @@ class RowQuantizer {
   // stats.scale has quantization.scales() numbers a row. Throws std::bad_alloc alone.
   void quantize(const RowsIn& x, const RowsOut& q, const RowNumbersOut& stats) const;
 
-  // Of all rows and groups.
-  LargestQuotient largest(const RowsIn& x) const;
+  // Of each row.
+  std::vector<LargestQuotient> largest(const RowsIn& x) const;
 
  private:
   class Row;

@@ -347,10 +347,11 @@ std::unique_ptr<TensorSource> source_of(const MadeTensor& made) {
 
 bool rounds_last(std::string_view id) { return id == "truncated" || id == "away"; }
 
-// Tries wrong kernels on a case. has_affine: or on x and dy alone.
+// Tries wrong kernels on a case; by the plan of quantized rows those that quantize. has_affine: or on x and dy alone.
 std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
                                   const InputsOptions& options, bool has_affine,
-                                  const ChooseKernel& choose, const Criteria& criteria) {
+                                  const ChooseKernel& choose, const Criteria& criteria,
+                                  bool quantizes = false) {
   const LayerNormOptions& normalization = options.normalization;
   const auto x = grouped(source_of(made.x), normalization.axes);
   const bool adds_one = has_affine && normalization.zero_centered_weight;
@@ -365,9 +366,15 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   const AffineTerm bias_of_rows = bias.laid_out(plan.affine);
   Affine affine(weight_of_rows, bias_of_rows, rounding);
   if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan.affine);
-  auto tried = try_mutants(
-      {.x = *x, .weight = weight_of_rows, .bias = bias_of_rows, .affine = affine}, plan,
-      backends().front(), {adds_one, rounding, choose, criteria}, {.threads = options.threads});
+  const MutantInputs inputs{
+      .x = *x, .weight = weight_of_rows, .bias = bias_of_rows, .affine = affine};
+  const MutantOptions how{adds_one, rounding, choose, criteria};
+  const RunOptions run_options{.threads = options.threads};
+  if (quantizes) {
+    return try_quantized_mutants(inputs, {*options.quantization}, plan, backends().front(), how,
+                                 run_options);
+  }
+  auto tried = try_mutants(inputs, plan, backends().front(), how, run_options);
   if (!made.dy) return tried;
   const auto dy = grouped(source_of(*made.dy), normalization.axes);
   const GradPlan backward = make_grad_plan({x->info(), dy->info()}, normalization, plan.out, {},
@@ -376,8 +383,7 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
   auto gradients = try_gradient_mutants(
       {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
-      backward, backends().front(), {adds_one, choose, criteria, criteria},
-      {.threads = options.threads});
+      backward, backends().front(), {adds_one, choose, criteria, criteria}, run_options);
   std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
   return tried;
 }
@@ -385,13 +391,26 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
 // Tries wrong kernels on all cases, as a test does.
 MutantReport report_on(const std::vector<MadeCase>& cases, const Plan& plan,
                        const InputsOptions& options, bool has_affine) {
+  std::optional<Plan> quantized;
+  if (options.quantization) {
+    RowNeeds needs = options.needs;
+    needs.ordered = true;
+    quantized = make_plan({"x", options.dtype, options.shape}, options.normalization,
+                          options.quantization->dtype, needs);
+    quantized->rounding = options.dtype;
+  }
   MutantReport report;
   for (const MadeCase& one : cases) {
     auto tried = tried_on(one, plan, options, has_affine,
                           [](std::string_view id) { return !rounds_last(id); },
                           {.tolerance = default_tolerance(options.dtype, options.dtype)});
-    auto last = tried_on(one, plan, options, has_affine, rounds_last, {.max_ulp = 0.5});
-    std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
+    // The last rounding of a kernel that quantizes is that of q.
+    auto last = quantized ? tried_on(one, *quantized, options, has_affine, {},
+                                     {.tolerance = Tolerance{0, 0}}, true)
+                          : tried_on(one, plan, options, has_affine, rounds_last, {.max_ulp = 0.5});
+    if (!quantized) {
+      std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
+    }
     std::move(last.begin(), last.end(), std::back_inserter(tried));
     report.add(one.name, tried);
   }

@@ -9,6 +9,8 @@
 
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
+#include "lnorm/kernel/quantize.hpp"
+#include "lnorm/pipeline/plan.hpp"
 
 // Inputs that tell wrong kernels from right ones.
 namespace lnorm {
@@ -19,6 +21,9 @@ struct InputsOptions {
   Shape shape;
   DType dtype = DType::float32;  // one of the larger floats
   LayerNormOptions normalization;
+  // How kernels quantize, if they do; rounding is dtype then. needs: as of plans of quantized rows.
+  std::optional<Quantization> quantization;
+  RowNeeds needs = {};
   std::uint64_t seed = 0;
   int threads = 0;
 };
@@ -50,7 +55,7 @@ struct MadeInputs {
 };
 
 // At most twelve cases. A wrong kernel is killed where its results are not within the default tolerance of the dtype; one
-// that rounds the other way where they are off by more than half an ulp. Small inputs are drawn again, up to so many
+// that rounds the other way where they are off by more than half an ulp; one that quantizes where q is another number. Small inputs are drawn again, up to so many
 // times, until none is alive, without weight and bias either. The same options give the same bytes on every machine. Throws Error.
 MadeInputs make_inputs(const InputsOptions& options);
 

@@ -13,7 +13,7 @@
 #include "lnorm/diagnosis/judge.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/quantized_rules.hpp"
-#include "lnorm/pipeline/tensor_scale.hpp"
+#include "lnorm/pipeline/shared_scales.hpp"
 
 namespace lnorm {
 
@@ -43,7 +43,7 @@ class QuantizedJudge {
         options_(options),
         setting_(setting),
         grid_(plan.out),
-        groups_(inputs.given_scale || inputs.is_of_tensor
+        groups_(inputs.given_scale || plan.shared_scales > 0
                     ? 1
                     : inputs.quantization.scales(plan.row_length)),
         group_(plan.row_length / std::max<std::int64_t>(1, groups_)) {
@@ -108,7 +108,7 @@ class QuantizedJudge {
   double divisor(double own, double exact, const ScaleInterval& scales, std::span<const double> y,
                  std::span<const double> error, std::span<const double> q) const {
     if (has_scales()) return own > 0 && std::isfinite(own) ? own : exact;
-    if (inputs_.is_of_tensor) return exact;
+    if (shares_scales()) return exact;
     const double unit = 4 * setting_.kernel.arithmetic.unit;
     ScaleInterval suits = scales;
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -144,14 +144,14 @@ class QuantizedJudge {
       const std::int64_t g = first / group_;
       ScaleInterval scales = scales_of(
           amax(rule.part(rule.amax_of, first, group_), rule.part(rule.error, first, group_)), rule);
+      if (shares_scales()) scales = {0, kInfinity};
       if (rule.scale) scales = {*rule.scale * (1 - 0x1p-20), *rule.scale * (1 + 0x1p-20)};
-      if (inputs_.is_of_tensor) scales = {0, kInfinity};
-      double divisor = given_;
+      double divisor = computed(row.number);
       if (has_scales()) {
         divisor = scale_at(row.number, g, inputs_.is_transposed != rule.is_transposed);
         if (rule.multiplies) divisor = 1 / divisor;
         if (!rule.has_no_scale && !scales.has(divisor)) return false;
-      } else if (inputs_.given_scale == nullptr && !inputs_.is_of_tensor) {
+      } else if (inputs_.given_scale == nullptr && (rule.scale || !shares_scales())) {
         divisor = (scales.low + scales.high) / 2;
         if (rule.quantization.power_of_two || rule.rounds_down) divisor = scales.high;
       }
@@ -166,26 +166,28 @@ class QuantizedJudge {
     return true;
   }
 
-  // Whether the kernel's one scale is right, where |y| is at most that.
-  JudgedRows of_tensor(const ScaleInterval& most) const {
-    const ScaleInterval may_be = scales_of(most, QuantizedRule{inputs_.quantization});
-    const double actual = scale(0, 0);
+  // Whether the kernel's scales that rows share are right, where |y| is at most that.
+  JudgedRows of_shared(std::span<const ScaleInterval> most) const {
     JudgedRows found;
     RowJudge judge(setting_, 1);
-    judge.judge_and_settle_by(
-        {0, {}, {&actual, 1}, {&given_, 1}},
-        [&](bool) {
-          return RowBounds{{(may_be.low + may_be.high) / 2},
-                           {(may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40},
-                           true,
-                           true};
-        },
-        found);
+    for (std::size_t i = 0; i < most.size(); ++i) {
+      const ScaleInterval may_be = scales_of(most[i], QuantizedRule{inputs_.quantization});
+      judge.judge_and_settle_by(
+          {static_cast<std::int64_t>(i), {}, {&numbers_[i], 1}, {&shared_[i], 1}},
+          [&](bool) {
+            return RowBounds{{(may_be.low + may_be.high) / 2},
+                             {(may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40},
+                             true,
+                             true};
+          },
+          found);
+    }
     return found;
   }
 
+  bool shares_scales() const { return plan_.shared_scales > 0; }
   // Whether each group has a scale of its own that the kernel has saved.
-  bool has_scales_of_rows() const { return has_scales() && !inputs_.is_of_tensor; }
+  bool has_scales_of_rows() const { return has_scales() && !shares_scales(); }
 
   const QuantizedInputs& inputs() const { return inputs_; }
   const Plan& plan() const { return plan_; }
@@ -196,7 +198,7 @@ class QuantizedJudge {
     auto kernels = named_quantized_kernels({.quantization = inputs_.quantization,
                                             .rows = plan_.rows,
                                             .row_length = plan_.row_length,
-                                            .is_of_tensor = inputs_.is_of_tensor,
+                                            .shared_scales = plan_.shared_scales,
                                             .is_given = inputs_.given_scale != nullptr,
                                             .has_saved_scales = has_scales(),
                                             .has_residual = alone_.has_value(),
@@ -207,9 +209,13 @@ class QuantizedJudge {
     return kernels;
   }
 
-  // The exact scale of the tensor, or the first of those that are given.
+  // The exact scale of the tensor, or the first of those that are given; and the exact ones that rows share.
   void set_given(double scale) { given_ = scale; }
+  void set_shared(std::vector<double> scales) { shared_ = std::move(scales); }
   double given() const { return given_; }
+  double computed(std::int64_t row) const {
+    return shares_scales() ? shared_[static_cast<std::size_t>(plan_.scales.first(row))] : given_;
+  }
   double given_scale(std::int64_t row, std::int64_t i) const {
     const AffineTerm& scales = *inputs_.given_scale;
     if (scales.is_uniform()) return scales.number(0).high;
@@ -221,7 +227,7 @@ class QuantizedJudge {
     return numbers_[static_cast<std::size_t>(position(row, g, is_transposed))];
   }
   std::int64_t position(std::int64_t row, std::int64_t g, bool is_transposed) const {
-    if (numbers_.size() == 1) return 0;
+    if (shares_scales()) return plan_.scales.first(row);
     return is_transposed ? g * plan_.rows + row : row * groups_ + g;
   }
 
@@ -241,6 +247,7 @@ class QuantizedJudge {
   std::int64_t groups_;
   std::int64_t group_;
   double given_ = kNan;
+  std::vector<double> shared_;
   std::vector<double> numbers_;  // the kernel's scales
   std::optional<CheckRows> alone_;
 };
@@ -328,7 +335,7 @@ class QuantizedBounds {
 
   // Of each element.
   std::vector<double> divisors() const {
-    std::vector<double> all(row_.x.size(), judge_.given());
+    std::vector<double> all(row_.x.size(), judge_.computed(row_.number));
     const bool is_given = judge_.inputs().given_scale != nullptr;
     for (std::size_t i = 0; i < all.size() && is_given; ++i) {
       all[i] = judge_.given_scale(row_.number, static_cast<std::int64_t>(i));
@@ -435,7 +442,7 @@ class QuantizedObserver final : public RowObserver {
                   .is_finite = true};
     for (std::int64_t g = 0; g < groups; ++g) {
       const double exact = block.scale.empty()
-                               ? judge_.given()
+                               ? judge_.computed(row.number)
                                : block.scale[static_cast<std::size_t>(r * groups + g)];
       row.exact_scales.push_back(exact);
       row.scales.push_back(judge_.has_scales() ? judge_.scale(row.number, g) : exact);
@@ -472,13 +479,14 @@ class QuantizedObserver final : public RowObserver {
   Found found_;
 };
 
-// The greatest |y| of a tensor, and how far off it may be.
+// The greatest |y| of all rows that share a scale, and how far off it may be.
 class AmaxObserver final : public RowObserver {
  public:
-  explicit AmaxObserver(const QuantizedJudge& judge) : judge_(judge) {}
+  explicit AmaxObserver(const QuantizedJudge& judge)
+      : judge_(judge), most_(static_cast<std::size_t>(judge.plan().shared_scales)) {}
 
   BlockFindings examine(const RowBlock& block) const override {
-    ScaleInterval most;
+    std::vector<ScaleInterval> most;
     JudgeSetting setting = judge_.setting();
     std::vector<double> y;
     std::vector<double> error;
@@ -486,21 +494,23 @@ class AmaxObserver final : public RowObserver {
       const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
       judge_.set_numbers(block.first_row + r, setting);
       judge_.fill(setting, block.first_row + r, x, false, y, error);
-      const ScaleInterval of_row = judge_.amax(y, error);
-      most = {std::max(most.low, of_row.low), std::max(most.high, of_row.high)};
+      most.push_back(judge_.amax(y, error));
     }
     return most;
   }
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    const auto& of_block = std::any_cast<const ScaleInterval&>(findings);
-    most_ = {std::max(most_.low, of_block.low), std::max(most_.high, of_block.high)};
+  void see(const RowBlock& block, const BlockFindings& findings) override {
+    std::int64_t row = block.first_row;
+    for (const auto& of_row : std::any_cast<const std::vector<ScaleInterval>&>(findings)) {
+      ScaleInterval& most = most_[static_cast<std::size_t>(judge_.plan().scales.first(row++))];
+      most = {std::max(most.low, of_row.low), std::max(most.high, of_row.high)};
+    }
   }
 
-  const ScaleInterval& most() const { return most_; }
+  std::span<const ScaleInterval> most() const { return most_; }
 
  private:
   const QuantizedJudge& judge_;
-  ScaleInterval most_;
+  std::vector<ScaleInterval> most_;
 };
 
 }  // namespace
@@ -512,15 +522,22 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
                     inputs.given != nullptr && inputs.given->variance.empty(), DType::float32);
   QuantizedJudge judge(inputs, plan, setting, options, run_options);
   const CheckRows actual(inputs.actual, plan.axes, run_options.threads);
+  const bool is_shared = judge.shares_scales();
   const auto quantizer = [&](const AffineTerm* scales) {
     return RowQuantizer(setting.backend, inputs.given, inputs.affine, plan.formula,
-                        inputs.quantization, scales, plan.affine);
+                        inputs.quantization, scales, is_shared ? plan.scales : plan.affine);
   };
-  AffineTerm of_tensor;
+  AffineTerm shared;
   if (inputs.given_scale == nullptr && plan.row_length > 0) {
-    judge.set_given(scale_of_tensor(inputs.x, plan, quantizer(nullptr), inputs.quantization,
-                                    {.threads = run_options.threads, .ranks = run_options.ranks}));
-    of_tensor = AffineTerm({judge.given()}, {});
+    const RunOptions alone{.threads = run_options.threads, .ranks = run_options.ranks};
+    judge.set_given(
+        scale_of_tensor(inputs.x, plan, quantizer(nullptr), inputs.quantization, alone));
+    if (is_shared) {
+      std::vector<double> scales =
+          shared_scales(inputs.x, plan, quantizer(nullptr), inputs.quantization, alone);
+      shared = AffineTerm(scales, {});
+      judge.set_shared(std::move(scales));
+    }
   } else if (inputs.given_scale != nullptr) {
     judge.set_given(inputs.given_scale->number(0).high);
   }
@@ -530,7 +547,7 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
     LentSource x(inputs.x);
     run(x, plan, transform, observers, nullptr, run_options);
   };
-  const RowQuantizer exact = quantizer(inputs.is_of_tensor ? &of_tensor : inputs.given_scale);
+  const RowQuantizer exact = quantizer(is_shared ? &shared : inputs.given_scale);
   QuantizedObserver observer(judge, actual);
   pass(observer, quantization(exact));
   Check like =
@@ -544,19 +561,19 @@ Check check_quantized(const QuantizedInputs& inputs, const Plan& plan, const Bac
   like.part = "scale";
   like.is_statistic = true;
   Check scale = observer.check(like, true);
-  if (inputs.is_of_tensor) {
+  if (is_shared) {
     AmaxObserver largest(judge);
     pass(largest, {});
-    scale.judged = judge.of_tensor(largest.most());
+    scale.judged = judge.of_shared(largest.most());
     scale.verdict = verdict_of(scale.judged);
   }
   const std::int64_t first = like.slice ? like.slice->first : 0;
   for (WorstRatio* worst : {&scale.judged.tree, &scale.judged.loop, &scale.judged.scale}) {
-    worst->row = judge.position(first + worst->row, worst->element) - first;
+    if (!is_shared) worst->row = judge.position(first + worst->row, worst->element) - first;
     worst->element = 0;
   }
-  describe_places(scale, inputs.is_of_tensor ? 1 : plan.rows,
-                  inputs.is_of_tensor ? Shape{1} : shape);
+  describe_places(scale, is_shared ? plan.shared_scales : plan.rows,
+                  is_shared ? plan.scale_shape(false) : shape);
   result.statistics.push_back(std::move(scale));
   return result;
 }

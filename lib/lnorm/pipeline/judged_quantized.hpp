@@ -15,7 +15,6 @@ struct QuantizedInputs {
       nullptr;  // x without the residual; null: there is none, or it cannot be read again
   TensorSource* scale = nullptr;  // the kernel's, a number for each group; null: computed
   bool is_transposed = false;     // groups come first in it
-  bool is_of_tensor = false;      // there is one scale
   const AffineTerm& weight;
   const AffineTerm& bias;
   const Affine& affine;                    // made of these

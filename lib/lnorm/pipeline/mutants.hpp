@@ -38,7 +38,6 @@ std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& pla
 // How a kernel was asked to quantize.
 struct AskedQuantization {
   const Quantization& quantization;
-  bool is_of_tensor = false;  // there is one scale
   const AffineTerm* given_scale =
       nullptr;  // in the order of the plan's layout; null: scales are computed
 };

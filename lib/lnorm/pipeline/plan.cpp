@@ -181,6 +181,22 @@ WholeAxes choose_axes(const TensorInfo& x, const LayerNormOptions& options, bool
   return whole;
 }
 
+// Throws Error unless the normalized axes are among them.
+Axes resolve_scale_axes(const TensorInfo& x, const AxisList& given, const Axes& normalized) {
+  if (x.slice || x.split) {
+    throw Error(concat(printable(x.name), ": axes of scales are those of a whole tensor, without ",
+                       x.slice ? "a choice of rows" : "groups"));
+  }
+  Axes axes = resolve_axes(x, given);
+  std::sort(axes.begin(), axes.end());
+  for (const std::size_t axis : normalized) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    throw Error(concat(printable(x.name), ": the scale's axes leave out axis ", axis,
+                       ", which is normalized"));
+  }
+  return axes;
+}
+
 bool is_contiguous(const Plan& plan) {
   return plan.in_view.is_contiguous() && plan.out_view.is_contiguous();
 }
@@ -342,7 +358,14 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
     throw Error(concat(printable(x.name), ": ddof is ", formula.ddof, ", but a row has only ",
                        counted(plan.row_length, "element"), "; expected ddof below that"));
   }
-  if (needs.scale_group) plan.scales_of_row = 1;
+  const Axes kept = kept_axes(x.shape, plan.axes);
+  if (needs.scale_axes) plan.scale_axes = resolve_scale_axes(x, *needs.scale_axes, plan.axes);
+  const Axes of_scales = needs.one_scale ? Axes() : kept_axes(x.shape, plan.scale_axes);
+  if (needs.one_scale || (needs.scale_axes && of_scales != kept)) {
+    plan.shared_scales = element_count(extents(x.shape, of_scales));
+  } else if (needs.scale_group) {
+    plan.scales_of_row = 1;
+  }
   if (plan.has_scale_groups) {
     const std::int64_t group = *needs.scale_group;
     if (plan.row_length % group != 0) {
@@ -351,13 +374,13 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
     }
     plan.scales_of_row = plan.row_length / group;
   }
-  const Axes kept = kept_axes(x.shape, plan.axes);
   const auto number_rows = [&](const TensorInfo& tensor, const Axes& along) {
     Plan result = plan;
     set_views(tensor, along, result);
     const Axes& rows = x.slice ? whole.kept : along;
     result.affine = affine_layout(x, whole.shape, whole.axes, rows, whole.affine);
     result.statistics = affine_layout(x, whole.shape, whole.axes, rows, whole.kept);
+    result.scales = affine_layout(x, whole.shape, whole.axes, rows, of_scales);
     result.route = choose_route(result, needs.in_tiles);
     return result;
   };
@@ -389,6 +412,9 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
 }
 
 Shape Plan::scale_shape(bool keepdim) const {
+  if (shared_scales > 0) {
+    return scale_axes.empty() ? Shape{1} : lnorm::row_shape(shape, scale_axes, keepdim);
+  }
   const bool keeps = keepdim && !has_groups;
   Shape result = row_shape(keepdim);
   if (!has_scale_groups) return result;

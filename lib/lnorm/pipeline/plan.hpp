@@ -54,6 +54,9 @@ struct Plan {
   bool saturates = false;          // as of RowsOut
   std::int64_t scales_of_row = 0;  // of quantized rows
   bool has_scale_groups = false;   // which have an axis of their own
+  std::int64_t shared_scales = 0;  // that rows share, by this layout; 0: each has its own, or none
+  AffineLayout scales = {};
+  Axes scale_axes = {};  // whose elements share one; empty: all
   Route route;
 
   // Where the rows and their elements lie: in x, in y (which is in C order), and in what has one number a
@@ -77,7 +80,8 @@ struct Plan {
   // What is written of x + residual.
   TensorInfo sum() const { return {"", rounding, result_shape}; }
 
-  // The shape of scales: that of mean and rstd, where the last normalized axis is one of groups if there are any.
+  // The shape of scales: that of mean and rstd, where the last normalized axis is one of groups if there are any, and 1 for each
+  // of scale_axes where rows share them; of one for all it is (1).
   Shape scale_shape(bool keepdim) const;
 
   // The shape of mean and rstd. Of groups there is none with keepdim.
@@ -104,6 +108,9 @@ struct RowNeeds {
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
   bool given = false;  // statistics are: rows may be parts of those of the normalized axes
   std::optional<std::int64_t> scale_group{};  // as of Quantization: rows have scales
+  bool one_scale = false;                     // for all rows
+  std::optional<AxisList>
+      scale_axes{};  // the normalized ones and others: rows along these share a scale
 };
 
 // The dtype of the result: out if it is given; by default the input's, or float64 where that is no float.

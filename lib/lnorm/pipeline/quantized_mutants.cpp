@@ -10,7 +10,7 @@
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/mutants.hpp"
 #include "lnorm/pipeline/quantized_rules.hpp"
-#include "lnorm/pipeline/tensor_scale.hpp"
+#include "lnorm/pipeline/shared_scales.hpp"
 
 namespace lnorm {
 
@@ -48,7 +48,7 @@ class QuantizedTrial {
         mutants_(named_quantized_kernels({.quantization = asked.quantization,
                                           .rows = plan.rows,
                                           .row_length = plan.row_length,
-                                          .is_of_tensor = asked.is_of_tensor,
+                                          .shared_scales = plan.shared_scales,
                                           .is_given = asked.given_scale != nullptr,
                                           .has_residual = inputs.alone != nullptr,
                                           .has_weight = !inputs.weight.empty(),
@@ -63,14 +63,15 @@ class QuantizedTrial {
 
   std::vector<TriedMutant> run() {
     const RowQuantizer computed = quantizer(nullptr);
-    AffineTerm of_tensor;
+    AffineTerm shared;
     const AffineTerm* scales = asked_.given_scale;
+    const RunOptions alone{.threads = run_options_.threads};
     if (scales == nullptr) {
-      scale_of_tensor_ = scale_of_tensor(inputs_.x, plan_, computed, asked_.quantization,
-                                         {.threads = run_options_.threads});
+      scale_of_tensor_ = scale_of_tensor(inputs_.x, plan_, computed, asked_.quantization, alone);
     }
-    if (asked_.is_of_tensor) {
-      scales = &(of_tensor = AffineTerm({scale_of_tensor_}, {}));
+    if (plan_.shared_scales > 0) {
+      scales = &(shared = AffineTerm(
+                     shared_scales(inputs_.x, plan_, computed, asked_.quantization, alone), {}));
       take_amaxes();
     }
     const RowQuantizer exact = quantizer(scales);
@@ -90,8 +91,13 @@ class QuantizedTrial {
 
  private:
   RowQuantizer quantizer(const AffineTerm* scales) const {
-    return {setting_.backend,    nullptr, inputs_.affine, plan_.formula,
-            asked_.quantization, scales,  plan_.affine};
+    return {setting_.backend,
+            nullptr,
+            inputs_.affine,
+            plan_.formula,
+            asked_.quantization,
+            scales,
+            plan_.shared_scales > 0 ? plan_.scales : plan_.affine};
   }
 
   // use: takes each row as it lies there, and as kernels have it.
@@ -123,14 +129,18 @@ class QuantizedTrial {
   }
 
   void take_amaxes() {
-    std::vector<double> amaxes(comparisons_.size());
-    each_row([&](const RowsIn&, const RowOfKernel& row) {
-      for (std::size_t k = 0; k < amaxes.size(); ++k) {
-        const double both[] = {amaxes[k], largest(rule(k, row).amax_of)};
-        amaxes[k] = largest(both);
+    std::vector<double> amaxes(comparisons_.size() * static_cast<std::size_t>(plan_.shared_scales));
+    each_row([&](const RowsIn& x, const RowOfKernel& row) {
+      for (std::size_t k = 0; k < comparisons_.size(); ++k) {
+        double& amax = amaxes[amax_of(k, x.first_row)];
+        const double both[] = {amax, largest(rule(k, row).amax_of)};
+        amax = largest(both);
       }
     });
     amaxes_ = std::move(amaxes);
+  }
+  std::size_t amax_of(std::size_t kernel, std::int64_t row) const {
+    return static_cast<std::size_t>(plan_.scales.first(row)) * comparisons_.size() + kernel;
   }
 
   // What a row is by each kernel, with what is exact.
@@ -145,7 +155,7 @@ class QuantizedTrial {
     }
     std::vector<double> right;
     for (std::size_t k = 0; k < comparisons_.size(); ++k) {
-      std::vector<double> q = written(rule(k, row), k, given);
+      std::vector<double> q = written(rule(k, row), k, x.first_row, given);
       if (k == 0) right = q;
       for (std::size_t i = 0; i < q.size(); ++i) {
         if (q[i] == right[i] || (std::isnan(q[i]) && std::isnan(right[i]))) q[i] = exact_q[i];
@@ -155,11 +165,11 @@ class QuantizedTrial {
   }
 
   // given: the scale of each element, if they are given.
-  std::vector<double> written(QuantizedRule rule, std::size_t k,
+  std::vector<double> written(QuantizedRule rule, std::size_t k, std::int64_t row,
                               std::span<const double> given) const {
     std::vector<double> q(rule.y.size());
     const auto scale_of = [&](double amax) { return rule.scale_of(amax, amax == 0); };
-    if (!amaxes_.empty()) rule.scale = scale_of(amaxes_[k]);
+    if (!amaxes_.empty() && !rule.scale) rule.scale = scale_of(amaxes_[amax_of(k, row)]);
     for (std::int64_t first = 0; first < std::ssize(q); first += group_) {
       const double scale =
           rule.scale ? *rule.scale : scale_of(largest(rule.part(rule.amax_of, first, group_)));
@@ -183,7 +193,7 @@ class QuantizedTrial {
   std::vector<const NamedQuantizedKernel*> kernels_;  // of these: what is tried
   std::optional<CheckRows> alone_;
   double scale_of_tensor_ = kNan;
-  std::vector<double> amaxes_;           // of each kernel, if one scale is computed
+  std::vector<double> amaxes_;           // of each scale that rows share, by each kernel
   std::vector<Comparison> comparisons_;  // the same, of all blocks that have been seen
 };
 

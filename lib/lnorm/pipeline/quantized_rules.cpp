@@ -47,7 +47,7 @@ constexpr Change kChanges[] = {
     {"scale-of-tensor",
      [](const QuantizedContext& asked, double) {
        const bool is_row = asked.rows == 1 && asked.quantization.group == 0;
-       return computes(asked, 0) && !asked.is_of_tensor && !is_row;
+       return computes(asked, 0) && asked.shared_scales != 1 && !is_row;
      },
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.scale = row.scale_of_tensor; }},
     {"scale-of-row",

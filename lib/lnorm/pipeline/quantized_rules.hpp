@@ -97,8 +97,8 @@ struct QuantizedContext {
   const Quantization& quantization;
   std::int64_t rows = 0;
   std::int64_t row_length = 0;
-  bool is_of_tensor = false;  // there is one scale
-  bool is_given = false;      // no scale is computed
+  std::int64_t shared_scales = 0;  // as of Plan
+  bool is_given = false;           // no scale is computed
   bool has_saved_scales = false;
   bool has_residual = false;
   bool has_weight = false;

@@ -59,8 +59,27 @@ struct ListedKernel {
   std::string options;
 };
 
-std::vector<ListedKernel> listed_kernels(const ChooseKernel& choose) {
+// With what {} stands for.
+ListedKernel listed_kernel(const QuantizedKernel& kernel) {
+  const auto with = [](std::string_view text, std::string_view number) {
+    const std::size_t at = text.find("{}");
+    return at == text.npos ? std::string(text)
+                           : concat(text.substr(0, at), number, text.substr(at + 2));
+  };
+  const bool has_number = kernel.id.find("{}") != kernel.id.npos;
+  return {with(kernel.id, "N"),
+          {with(kernel.words, has_number ? "N" : "float16 or bfloat16")},
+          with(kernel.options, "N")};
+}
+
+std::vector<ListedKernel> listed_kernels(const ChooseKernel& choose, bool quantizes) {
   std::vector<ListedKernel> listed;
+  if (quantizes) {
+    for (const QuantizedKernel& kernel : quantized_kernels()) {
+      if (choose(kernel.id)) listed.push_back(listed_kernel(kernel));
+    }
+    return listed;
+  }
   for (const WrongKernel& kernel : wrong_kernels()) {
     if (!choose(kernel.id)) continue;
     if (listed.empty() || listed.back().id != kernel.id) {
@@ -141,9 +160,10 @@ void write_junit(const MutantReport& report, ByteSink& bytes) {
   write_junit("mutants", "passes", cases, bytes);
 }
 
-void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, ByteSink& bytes) {
+void write_wrong_kernels_text(const ChooseKernel& choose, bool quantizes, const Style& style,
+                              ByteSink& bytes) {
   std::vector<TableLine> lines;
-  for (const ListedKernel& kernel : listed_kernels(choose)) {
+  for (const ListedKernel& kernel : listed_kernels(choose, quantizes)) {
     lines.push_back({kernel.id, {kernel.words.front(), kernel.options}});
     for (std::size_t i = 1; i < kernel.words.size(); ++i) {
       lines.push_back({"", {kernel.words[i], ""}});
@@ -155,9 +175,9 @@ void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, By
   table.write(text, style.width);
 }
 
-void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes) {
+void write_wrong_kernels_json(const ChooseKernel& choose, bool quantizes, ByteSink& bytes) {
   std::vector<Record> kernels;
-  for (const ListedKernel& kernel : listed_kernels(choose)) {
+  for (const ListedKernel& kernel : listed_kernels(choose, quantizes)) {
     kernels.push_back(
         {{"id", kernel.id}, {"words", joined(kernel.words, "; ")}, {"options", kernel.options}});
   }

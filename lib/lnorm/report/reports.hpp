@@ -123,9 +123,10 @@ void write_json(const MutantReport& report, ByteSink& bytes);
 // A test case a wrong kernel; one that is equivalent is skipped.
 void write_junit(const MutantReport& report, ByteSink& bytes);
 
-// The table of wrong kernels: id, words, options.
-void write_wrong_kernels_text(const ChooseKernel& choose, const Style& style, ByteSink& bytes);
-void write_wrong_kernels_json(const ChooseKernel& choose, ByteSink& bytes);
+// The table of wrong kernels, or of those that quantize: id, words, options.
+void write_wrong_kernels_text(const ChooseKernel& choose, bool quantizes, const Style& style,
+                              ByteSink& bytes);
+void write_wrong_kernels_json(const ChooseKernel& choose, bool quantizes, ByteSink& bytes);
 
 // ---- One row, explained.
 
