@@ -129,8 +129,9 @@ TensorInfo grouped(const TensorInfo& x, const NormalizedAxes& axes) {
   }
   const std::int64_t channels = x.shape[static_cast<std::size_t>(axis)];
   if (groups->groups < 1 || channels % groups->groups != 0) {
-    throw Error(concat(printable(x.name), ": ", counted(groups->groups, "group"), " of ",
-                       counted(channels, "channel"), ", expected a divisor of ", channels));
+    throw Error(concat(printable(x.name), ": ", counted(channels, "channel"),
+                       " cannot be split into ", counted(groups->groups, "group"),
+                       ", expected a divisor of ", channels));
   }
   TensorInfo seen = x;
   seen.split = static_cast<std::size_t>(axis);

@@ -27,8 +27,8 @@ struct Signature {
 
 // Adds the commas that NumPy leaves out, and writes numbers as JSON does.
 constexpr std::string_view kReadPrinted =
-    R"sh(it becomes JSON by sed -Ez 's/^[^[]*|[^]]*$//g; s/([0-9.nf]|\])[[:space:]]+/\1, /g; s/, +([],])/\1/g; )sh"
-    R"sh(s/nan/NaN/g; s/inf/Infinity/g; s/([0-9])\.([^0-9])/\1.0\2/g' < 'FILE' > 'FILE.json')sh";
+    R"sh(it becomes JSON by sed -Ez 's/^[^[]*|[^]]*$//g; s/([0-9.nfe]|\])[[:space:]]+/\1, /g; s/, +([],])/\1/g; )sh"
+    R"sh(s/nan/NaN/g; s/inf/Infinity/g; s/([0-9])\.([^0-9])/\1.0\2/g; s/True/1/g; s/False/0/g' < 'FILE' > 'FILE.json')sh";
 
 // What people feed by mistake.
 constexpr std::array kSignatures{
@@ -56,6 +56,10 @@ constexpr std::array kSignatures{
               ""},
     Signature{"\xff\xfe", "UTF-16 text, expected UTF-8", ""},
     Signature{"\xfe\xff", "UTF-16 text, expected UTF-8", ""},
+    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19",
+              "a .pt as PyTorch wrote it before 1.6",
+              "in Python, if you trust the file: torch.save(torch.load('FILE', "
+              "weights_only=False), 'FILE.pt')"},
     Signature{"\x80",
               "a Python pickle, which is never executed; save a .pt again by torch.save of PyTorch "
               "1.6 or newer, an array by numpy.save",
@@ -107,6 +111,14 @@ bool is_printed_array(std::string_view head) noexcept {
   return head[end - 1] == '.' || has_next;
 }
 
+bool is_printed_twice(std::string_view head) noexcept {
+  int count = 0;
+  for (const std::string_view word : {kPrintedTensor.bytes, kPrintedArray.bytes}) {
+    for (std::size_t at = 0; (at = head.find(word, at)) != head.npos; ++at) ++count;
+  }
+  return count > 1;
+}
+
 // Which no text has, and elements alone have soon.
 bool has_control_characters(std::string_view head) {
   constexpr std::string_view kOfText = "\t\n\f\r";
@@ -156,7 +168,9 @@ bool has_safetensors_header(const ByteSource& source) {
 }
 
 bool starts_json(std::string_view head) {
-  if (head.starts_with(kByteOrderMark)) return true;
+  const bool has_mark = head.starts_with(kByteOrderMark);
+  if (has_mark) head.remove_prefix(kByteOrderMark.size());
+  if (has_mark && head.starts_with(kByteOrderMark)) return true;
   head = trimmed_json(head);
   return head.find_first_of("[{-0123456789") == 0 || head.starts_with("NaN") ||
          head.starts_with("Infinity") || head.starts_with("null");
@@ -197,10 +211,13 @@ Format detect_format(ByteSource& source) {
   if (const Signature* const found = find_signature(head)) {
     const bool is_printed = found->hint == kReadPrinted;
     if (is_printed) head = as_text(source.peek(ByteSource::kLookAhead));
-    if (is_printed && head.find("...") != head.npos) {
-      source.fail(concat("is ", found->what, ", and leaves elements out (...)"),
+    const bool leaves_out = head.find("...") != head.npos;
+    if (is_printed && (leaves_out || is_printed_twice(head))) {
+      source.fail(concat("is ", found->what,
+                         leaves_out ? ", and leaves elements out (...)" : ", found several"),
                   "in Python: numpy.save('FILE.npy', x) saves x itself");
     }
+    if (is_printed && head.find('[') == head.npos) source.fail(concat("is ", found->what));
     source.fail(concat("is ", found->what), hint_about(source.name(), std::string(found->hint)));
   }
   const bool is_binary = has_control_characters(head);
@@ -218,10 +235,7 @@ Format detect_format(ByteSource& source) {
              printable(head.substr(0, 16)), "'");
   if (is_binary || names_elements) throw ElementsAlone(what);
   head = as_text(source.peek(ByteSource::kLookAhead));
-  const std::string_view second = trimmed_json(head.substr(std::min(head.find('\n'), head.size())));
-  throw Error(what, second.find_first_of("-.0123456789") == 0
-                        ? hint_for_table(source.name(), head, true)
-                        : "");
+  throw Error(what, hint_for_table(source.name(), head, true));
 }
 
 }  // namespace lnorm

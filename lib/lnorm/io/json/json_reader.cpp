@@ -24,6 +24,12 @@ static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
 // From here on looking at a text once more, before anything is made of it, pays.
 constexpr std::size_t kLargeText = std::size_t{16} << 20;
 
+// What Python's str() makes of a list.
+constexpr const char* kReadPython =
+    "what Python prints becomes JSON by sed 'y/()/[]/; s/nan/NaN/g; s/inf/Infinity/g; "
+    "s/None/null/g; "
+    "s/True/1/g; s/False/0/g' < 'FILE' > 'FILE.json'";
+
 constexpr std::size_t kMaxKeys = 1'000'000;
 
 // Walks one JSON text. Nesting is followed by recursion, which kMaxDims bounds.
@@ -381,9 +387,13 @@ class JsonReader {
         value.get_double().get(number) == simdjson::SUCCESS) {
       text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
     }
-    const bool is_cells = depth == 0 && token.find(';') != token.npos;
+    if (depth == 0) {
+      text_.fail(at, concat(shown, ", expected ", expected),
+                 hint_for_table(text_.name(), text_.text()));
+    }
+    const bool is_of_python = token.find_first_of("nifNTF-(") == 0 && token != "-";
     text_.fail(at, concat(shown, ", expected ", expected),
-               is_cells ? hint_for_table(text_.name(), text_.text()) : "");
+               is_of_python ? hint_about(text_.name(), kReadPython) : "");
   }
 
   [[noreturn]] void fail_kind(char first, const char* at, std::size_t depth,

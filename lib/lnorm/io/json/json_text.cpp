@@ -3,6 +3,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <charconv>
+#include <vector>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
@@ -33,6 +35,32 @@ const char* find_bracket(std::string_view text, Is is) noexcept {
   return nullptr;
 }
 
+std::string_view first_line(std::string_view text) {
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+// Of a line of a table, without blanks around them. has_commas: in place of points.
+std::vector<std::string> cells_of(std::string_view line, char mark, bool has_commas) {
+  std::vector<std::string> cells;
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find(mark, at), line.size());
+    std::string cell(trimmed_json(line.substr(at, end - at)));
+    at = end + 1;
+    if (has_commas) std::replace(cell.begin(), cell.end(), ',', '.');
+    if (mark != ' ' || !cell.empty()) cells.push_back(std::move(cell));
+  }
+  if (cells.empty()) cells.emplace_back();
+  return cells;
+}
+
+// As Python's float() reads it.
+bool is_number(const std::string& cell) {
+  const std::string text = lower_case(cell.starts_with('+') ? cell.substr(1) : cell);
+  double number;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
 bool starts_number(std::string_view text) {
   return text.find_first_of("-0123456789NI") == 0;  // NaN and Infinity are some
 }
@@ -46,28 +74,44 @@ std::string_view trimmed_json(std::string_view text) {
 }
 
 std::string hint_for_table(const std::string& file, std::string_view text, bool has_header) {
-  text = text.substr(0, 4096);
+  if (text.starts_with(kByteOrderMark)) {
+    if (!has_header) return {};
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  const std::string_view header = first_line(text);
   const std::string_view rows =
-      text.substr(has_header ? std::min(text.find('\n'), text.size()) : 0);
-  struct Separator {
-    char mark;
-    std::string_view split, number;
-  };
-  constexpr std::string_view kCell = "float(v.strip() or 'nan')";
-  static constexpr Separator kSeparators[] = {
-      {';', "split(';')", "float(v.strip().replace(',', '.') or 'nan')"},
-      {'\t', R"(split('\t'))", kCell},
-      {',', "split(',')", kCell},
-      {'\0', "split()", "float(v)"}};
-  const Separator& by =
-      *std::find_if(std::begin(kSeparators), std::end(kSeparators) - 1,
-                    [&](const Separator& s) { return rows.find(s.mark) != rows.npos; });
-  const bool has_labels =
-      has_header && text.starts_with(by.mark);  // the table of pandas, with its index
+      has_header ? text.substr(std::min(text.find('\n'), text.size() - 1) + 1, 4096)
+                 : text.substr(0, 4096);
+  constexpr std::string_view kMarks = ";\t, ";
+  const char mark = *std::find_if(kMarks.begin(), kMarks.end() - 1,
+                                  [&](char c) { return rows.find(c) != rows.npos; });
+  const bool has_commas = mark == ';' && rows.find(',') != rows.npos;  // for points
+  const std::vector<std::string> cells = cells_of(first_line(rows), mark, has_commas);
+  const std::vector<std::string> names = cells_of(header, mark, false);
+  constexpr std::string_view kIndexNames[] = {"", "\"\"", "id", "index", "idx", "unnamed: 0"};
+  const bool is_index = names.size() + 1 == cells.size() ||
+                        std::find(std::begin(kIndexNames), std::end(kIndexNames),
+                                  lower_case(names.front())) != std::end(kIndexNames);
+  const bool has_labels = !is_number(cells.front()) || (has_header && is_index);
+  const bool ends_blank = mark != ' ' && cells.size() > 1 && cells.back().empty();
+  if (cells.size() < (has_labels ? 2 : 1)) return {};
+  for (std::size_t i = has_labels ? 1 : 0; i < cells.size(); ++i) {
+    if (!cells[i].empty() && cells[i] != "NA" && !is_number(cells[i])) return {};
+  }
+  const bool has_na = rows.find("NA") != rows.npos;
   return hint_about(
       file, concat(R"(lines of numbers become JSON by python3 -c "import json, sys; )",
-                   has_header ? "next(sys.stdin); " : "", "print(json.dumps([[", by.number,
-                   " for v in line.", by.split, has_labels ? "[1:]" : "",
+                   has_header ? "next(sys.stdin); " : "", "print(json.dumps([[float(v.strip()",
+                   has_commas ? ".replace(',', '.')" : "", has_na ? ".replace('NA', 'nan')" : "",
+                   mark == ' ' ? ")" : " or 'nan')", " for v in line.split(",
+                   mark == ' '    ? ""
+                   : mark == '\t' ? R"('\t')"
+                                  : concat("'", mark, "'"),
+                   ")",
+                   ends_blank || has_labels
+                       ? concat("[", has_labels ? "1" : "", ":", ends_blank ? "-1" : "", "]")
+                       : "",
                    R"sh(] for line in sys.stdin if line.strip()]))" < 'FILE' > 'FILE.json')sh"));
 }
 

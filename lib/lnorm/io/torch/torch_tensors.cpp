@@ -232,7 +232,8 @@ class TensorReader {
       refuse(what, concat("is a ", what, " tensor, expected one of elements"), instead);
     }
     if (!is_torch_global(function)) {
-      throw UnsupportedDType(short_name(function),
+      const bool is_array = function.starts_with("numpy.");
+      throw UnsupportedDType(is_array ? "a NumPy array" : short_name(function),
                              concat(printable(name_), ": is an object of ", short_name(function),
                                     ", expected a tensor"),
                              hint_to_save_tensors(file_, function, true));
