@@ -39,3 +39,42 @@ TEST_CASE("every transcript is a test", "[transcript]") {
           std::string::npos);
   }
 }
+
+TEST_CASE("the hint for a table or a print is a command that makes JSON of it", "[hints]") {
+  struct Text {
+    std::string text;
+    std::string json;  // empty: there is no such hint
+  };
+  const std::vector<Text> texts{
+      {"id,h1,h2\n0,1.5,2\n1,3,4\n", "[[1.5,2.0],[3.0,4.0]]"},
+      {"n,a,b\nr0,0.9,1\nr1,2,3\n", "[[0.9,1.0],[2.0,3.0]]"},
+      {"     a    b\n0  1.5  2.0\n1  3.0  NaN\n", "[[1.5,2.0],[3.0,NaN]]"},
+      {";a;b\nr1;0,9;1\nr2;2;3,5\n", "[[0.9,1.0],[2.0,3.5]]"},
+      {"\xef\xbb\xbfh1,h2\r\n1,2\r\n3,4\r\n", "[[1.0,2.0],[3.0,4.0]]"},
+      {"\"a\",\"b\"\n1,NA\n2,3\n", "[[1.0,NaN],[2.0,3.0]]"},
+      {"\n1,2,3,\n4,5,6,\n", "[[1.0,2.0,3.0],[4.0,5.0,6.0]]"},
+      {"loss\n1e-3\n2E5\n", "[[0.001],[200000.0]]"},
+      {"4 rows of 6 elements, numbered\n", ""},
+      {"\"x\"\n\"1\"\n", ""},
+      {"Hello world\nfoo bar\n", ""},
+      {"tensor([[ True, False]])\n", "[[1.0,0.0]]"},
+      {"tensor(2.5000)\n", ""},
+      {"[[nan, 1.0], [2.0, -inf]]\n", "[[NaN,1.0],[2.0,-Infinity]]"},
+      {"[(1, 2), (None, True)]\n", "[[1.0,2.0],[NaN,1.0]]"}};
+  for (const auto& [text, json] : texts) {
+    CAPTURE(text);
+    const Workplace at;
+    at.write("x", text);
+    const std::string err = at.run("x"_w).err;
+    CAPTURE(err);
+    const std::string becomes = " JSON by ";
+    const std::size_t start = err.find(becomes);
+    if (json.empty() || start == err.npos) {
+      CHECK(json.empty());
+      CHECK(start == err.npos);
+      continue;
+    }
+    CHECK(at.shell(err.substr(start + becomes.size())).err == "");
+    CHECK(at.output("convert x.json --to json"_w) == json + "\n");
+  }
+}
