@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -43,6 +45,32 @@ enum Command : unsigned {
 };
 using Commands = unsigned;
 inline constexpr Commands kAllCommands = 4095;
+
+// What a command writes, in the order of its outputs.
+enum class Result : std::size_t { y, mean, rstd, variance, sum, scale, dx, dweight, dbias };
+
+// A row of the one table of results.
+struct ResultRow {
+  Result result;
+  Commands commands;
+  std::string_view name;    // in C and Python, and of its tensor
+  std::string_view option;  // that says where it goes
+};
+inline constexpr std::array<ResultRow, 9> kResults{{
+    {Result::y, kApply | kSoftmax | kConvert, "y", "-o"},
+    {Result::mean, kApply, "mean", "--save-mean"},
+    {Result::rstd, kApply, "rstd", "--save-rstd"},
+    {Result::variance, kApply, "variance", "--save-variance"},
+    {Result::sum, kApply, "sum", "--save-sum"},
+    {Result::scale, kApply, "scale", "--save-scale"},
+    {Result::dx, kGrad, "dx", "--dx"},
+    {Result::dweight, kGrad, "dweight", "--dweight"},
+    {Result::dbias, kGrad, "dbias", "--dbias"},
+}};
+
+constexpr const ResultRow& result_row(Result result) {
+  return kResults[static_cast<std::size_t>(result)];
+}
 
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {
@@ -137,11 +165,18 @@ struct PageArguments {
   bool is_wanted() const { return !path.empty(); }
 };
 
+struct Option;  // options.hpp
+
 // The arguments of one command; what it has no option for stays as it is here.
 struct Arguments {
   Command command = kApply;
+  std::vector<const Option*> options;  // as they were given
+  std::vector<std::string> words;      // the others of the command line
+
   InputArguments input;  // compare: of both tensors, ACTUAL and EXPECTED
   TensorWords tensors;   // beside these
+  // Where results go, but for y, which has output.path; of grad one at least.
+  std::map<Result, std::string> results;
   NormalizationArguments normalization;
   std::optional<NormalizedAxes> axes;  // as given
   QuantizationArguments quantization;
@@ -164,17 +199,9 @@ struct Arguments {
   std::optional<Top> top;  // rows, tensors or features, of those that stand out
 
   // apply
-  std::optional<std::string> save_mean;
-  std::optional<std::string> save_rstd;
-  std::optional<std::string> save_variance;
-  std::optional<std::string> save_sum;
-  std::optional<std::string> save_scale;
   bool keepdim = true;
 
   // grad
-  std::optional<std::string> dx;  // where it goes, as the others; one of them at least
-  std::optional<std::string> dweight;
-  std::optional<std::string> dbias;
   std::optional<DType> parameter_dtype;  // of dweight and dbias
 
   // explain
@@ -207,6 +234,13 @@ struct Arguments {
   // inputs
   std::optional<Shape> made_shape;
   std::uint64_t seed = 0;
+
+  // Takes an option. Throws Error for a text that it does not have. text: empty for a flag.
+  void take(const Option& option, const std::string& text);
+  // Whether the option is given, by any of its names.
+  bool has(std::string_view option) const;
+  // The first one of these, with blanks between them, that is given; empty if none is.
+  std::string_view first_of(std::string_view names) const;
 };
 
 // Nothing is left to do: help or the version was printed, or wrong usage was reported.
@@ -214,12 +248,19 @@ struct Done {
   int exit_status;
 };
 
+struct CommandRow;  // commands.hpp
+
 // What help says of the program itself.
 struct Program {
   std::string name;
   std::string launcher;  // stands before the name in usage
   std::string overview;
   std::string examples;
+
+  // How it is called. command: null for any.
+  std::string usage(const CommandRow* command) const;
+  // The end of its help.
+  std::string footer() const;
 };
 extern const Program kLnorm;
 

@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "companions.hpp"
-#include "compare_sets.hpp"
+#include "each_tensor.hpp"
 #include "judging.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
@@ -43,10 +43,9 @@ std::string output_word(const Arguments& arguments, const Selection* selection) 
 }
 
 // Whether OUTPUT is not all that is judged.
-bool judges_more(const TensorWords& tensors) {
-  return tensors.contains(TensorRole::dy) || tensors.contains(TensorRole::actual_mean) ||
-         tensors.contains(TensorRole::actual_rstd) || tensors.contains(TensorRole::actual_scale) ||
-         tensors.contains(TensorRole::actual_sum);
+bool judges_more(const Arguments& arguments) {
+  constexpr std::string_view kMore = "--dy --actual-mean --actual-rstd --actual-scale --actual-sum";
+  return !arguments.first_of(kMore).empty();
 }
 
 // Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
@@ -69,12 +68,9 @@ void choose_tensors(const PairingRules& rules, Selection& selection) {
 
 // For options that show more than a line of a tensor.
 void refuse_details(const Arguments& arguments, bool several) {
-  const std::string_view option = arguments.worst       ? "--worst"
-                                  : arguments.histogram ? "--histogram"
-                                  : arguments.rows_out  ? "--rows-out"
-                                                        : "";
+  const std::string_view option = arguments.first_of("--worst --histogram --rows-out");
   if (!several || option.empty()) return;
-  if (judges_more(arguments.tensors)) {
+  if (judges_more(arguments)) {
     throw Error(
         concat(option, " shows OUTPUT alone, found gradients or statistics to judge as well"));
   }
@@ -84,23 +80,23 @@ void refuse_details(const Arguments& arguments, bool several) {
 
 // Quantized outputs have a verdict, and nothing else.
 void refuse_with_quantized(const Arguments& arguments) {
-  const TensorWords& tensors = arguments.tensors;
-  const std::string_view option = arguments.worst                         ? "--worst"
-                                  : arguments.histogram                   ? "--histogram"
-                                  : arguments.rows_out                    ? "--rows-out"
-                                  : arguments.page.is_wanted()            ? "--page"
-                                  : has_criteria(arguments)               ? "a criterion"
-                                  : tensors.contains(TensorRole::mask)    ? "--mask"
-                                  : tensors.contains(TensorRole::dy)      ? "--dy"
-                                  : !tensors.contains(TensorRole::output) ? "no OUTPUT"
-                                                                          : "";
+  const std::string_view details = arguments.first_of("--worst --histogram --rows-out");
+  const std::string_view tensors = arguments.first_of("--mask --dy");
+  const bool has_output = arguments.tensors.contains(TensorRole::output);
+  const std::string_view option = !details.empty()             ? details
+                                  : arguments.page.is_wanted() ? "--page"
+                                  : has_criteria(arguments)    ? "a criterion"
+                                  : !tensors.empty()           ? tensors
+                                  : !has_output                ? "no OUTPUT"
+                                                               : "";
   if (!option.empty())
     throw Error(concat("--quantize judges OUTPUT and its scales, found ", option));
 }
 
 // Whether an option asks for a comparison of OUTPUT with the exact result.
 bool wants_details(const Arguments& arguments) {
-  return arguments.worst || arguments.histogram || arguments.rows_out || arguments.page.is_wanted();
+  return arguments.page.is_wanted() ||
+         !arguments.first_of("--worst --histogram --rows-out").empty();
 }
 
 // Makes it: reads x once more, and writes the exact result to a temporary file. Both sources have random access.
@@ -401,7 +397,7 @@ int check(const Arguments& arguments) {
   check_quantization(arguments);
   Inputs inputs = open_inputs(arguments);
   auto* const selection = std::get_if<Selection>(&inputs);
-  const bool several = selection == nullptr || selection->several || judges_more(arguments.tensors);
+  const bool several = selection == nullptr || selection->several || judges_more(arguments);
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }

@@ -15,7 +15,7 @@
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/manifest.hpp"
 #include "normalization_text.hpp"
-#include "output_file.hpp"
+#include "outputs.hpp"
 #include "print_error.hpp"
 
 namespace lnorm::app {

@@ -146,6 +146,11 @@ void set_tensor(Arguments& a, const Value& v) {
   if (role_row(role).naming != Naming::position || !v.text.empty()) a.tensors[role] = v.text;
 }
 
+template <Result result>
+void set_result(Arguments& a, const Value& v) {
+  a.results[result] = v.text;
+}
+
 // --top and --by: one is enough to ask for what stands out.
 Top& top_of(Arguments& a) { return a.top ? *a.top : a.top.emplace(Top{.most = 5}); }
 
@@ -455,8 +460,7 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.without = "--actual-scale"}}}}),
     Option("--save-scale", kApply, kQuantization, "PATH",
            "Write the scales; .npy unless named .safetensors, .json or .txt",
-           [](Arguments& a, const Value& v) { a.save_scale = v.text; },
-           {.no_effect = kNotQuantized}),
+           set_result<Result::scale>, {.no_effect = kNotQuantized}),
     Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},
            "Which code computes (default the first)",
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
@@ -629,14 +633,12 @@ constexpr Option kOptions[] = {
             .called = {{{kOutputWords}}}}),
     Option("-o,--output,--dx", kGrad, kOutput, "PATH",
            "Where dx goes; - is standard output (default if no output is named)",
-           [](Arguments& a, const Value& v) { a.dx = v.text; },
+           set_result<Result::dx>,
            {.called = {{{kOutputWords}, {.words = "dinput grad-input", .name = "--dx"}}}}),
     Option("--dweight", kGrad, kOutput, "PATH",
            "Where dweight goes, in the weight's shape, and its dtype if no --dtype is given",
-           [](Arguments& a, const Value& v) { a.dweight = v.text; },
-           {.called = {{{"dw dgamma dscale grad-weight"}}}}),
-    Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias",
-           [](Arguments& a, const Value& v) { a.dbias = v.text; },
+           set_result<Result::dweight>, {.called = {{{"dw dgamma dscale grad-weight"}}}}),
+    Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias", set_result<Result::dbias>,
            {.called = {{{"db dbeta dshift grad-bias"},
                         {"bias beta shift",
                          "dbias does not depend on bias, and neither do the others"}}}}),
@@ -689,14 +691,14 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = "--quantize"}}}}),
     Option("--save-mean", kApply, kOutput, "PATH",
            "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
-           [](Arguments& a, const Value& v) { a.save_mean = v.text; },
+           set_result<Result::mean>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"mean mu", kReported, kStats | kReport},
                         {"mean", kOfStats, kShow},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
            "The same of their rstd: 1/sqrt(var + eps), or 1/(sqrt(var) + eps)",
-           [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
+           set_result<Result::rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"rstd std", kReported, kStats | kReport},
                         {"rstd", kOfStats, kShow},
@@ -705,11 +707,10 @@ constexpr Option kOptions[] = {
     Option("--save-variance", kApply, kOutput, "PATH",
            "The same of their variances, as lnorm grad --variance takes them; by --rms the mean of "
            "squares",
-           [](Arguments& a, const Value& v) { a.save_variance = v.text; },
+           set_result<Result::variance>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-var"}}}}),
     Option("--save-sum", kApply, kOutput, "PATH",
-           "Write the sum with --residual, in the output dtype",
-           [](Arguments& a, const Value& v) { a.save_sum = v.text; },
+           "Write the sum with --residual, in the output dtype", set_result<Result::sum>,
            {.no_effect = {{{.without = "--residual"}}}}),
     Option("--no-keepdim", kApply, kOutput, kFlag,
            "Drop the normalized axes from mean, rstd and scales, not keep them as 1",
@@ -894,6 +895,23 @@ bool Option::has_name(std::string_view name) const {
       return true;
   }
   return false;
+}
+
+void Arguments::take(const Option& option, const std::string& text) {
+  option.set(*this, {std::string(option.name()), option.value_text(), text});
+  options.push_back(&option);
+}
+
+bool Arguments::has(std::string_view option) const {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option* one) { return one->has_name(option); });
+}
+
+std::string_view Arguments::first_of(std::string_view names) const {
+  for (const std::string_view option : split(names, ' ')) {
+    if (has(option)) return option;
+  }
+  return "";
 }
 
 std::span<const Option> all_options() { return kOptions; }

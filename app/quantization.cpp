@@ -31,8 +31,8 @@ void check_quantization(const Arguments& arguments) {
   const bool computes_otherwise = quantization.qmax || quantization.amax_min > 0 ||
                                   quantization.amax_max < kInfinity || quantization.scale_min > 0 ||
                                   quantization.scale_max < kInfinity || quantization.power_of_two;
-  const bool has_scales =
-      arguments.save_scale || arguments.tensors.contains(TensorRole::actual_scale);
+  const bool has_scales = arguments.results.contains(Result::scale) ||
+                          arguments.tensors.contains(TensorRole::actual_scale);
   if (is_given && (computes_otherwise || has_scales)) {
     throw Error("--quantize static computes no scale: what is said of scales has no effect");
   }

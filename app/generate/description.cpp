@@ -1,40 +1,21 @@
 #include "generate/description.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cctype>
-#include <sstream>
-#include <string_view>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "options.hpp"
 
 namespace lnorm::app {
 
 namespace {
 
-std::string usage_of(const CLI::App& command) {
-  constexpr std::string_view kUsage = "Usage: ";
-  std::istringstream help(command.help());
-  for (std::string line; std::getline(help, line);) {
-    if (line.starts_with(kUsage)) return line.substr(kUsage.size());
-  }
-  return command.get_name();
-}
-
-OptionDescription describe_option(const CLI::Option& option) {
-  OptionDescription result;
-  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
-  if (option.get_expected_max() > 0) result.type = option.get_type_name();
-  result.help = option.get_description();
-  result.group = option.get_group();
-  return result;
-}
-
-CommandDescription describe_command(const CLI::App& command) {
-  CommandDescription result{
-      command.get_name(), command.get_description(), usage_of(command), command.get_footer(), {}};
-  for (const CLI::Option* option : command.get_options()) {
-    const bool hidden = option->get_group().empty();
-    if (!hidden && option->nonpositional()) result.options.push_back(describe_option(*option));
-  }
+OptionDescription describe_option(const Option& option, std::string_view group) {
+  OptionDescription result{.names = {},
+                           .type = option.value_text(),
+                           .help = std::string(option.help),
+                           .group = std::string(group)};
+  for (const std::string_view name : split(option.names, ',')) result.names.emplace_back(name);
   return result;
 }
 
@@ -44,23 +25,30 @@ std::vector<std::string> OptionDescription::choices() const {
   std::vector<std::string> words;
   // Words that stand for others (PATH, N, D[,D...]) are written in capitals.
   if (type.empty() || std::islower(static_cast<unsigned char>(type[0])) == 0) return words;
-  std::istringstream text(type);
-  for (std::string word; std::getline(text, word, '|');) words.push_back(word);
+  for (const std::string_view word : split(type, '|')) words.emplace_back(word);
   return words;
 }
 
-std::vector<OptionDescription> ProgramDescription::own_options() const {
-  std::vector<OptionDescription> own;
-  for (const OptionDescription& option : program.options) {
-    if (option.names.back() != "--help") own.push_back(option);
-  }
-  return own;
-}
-
-ProgramDescription describe(const CLI::App& program) {
-  ProgramDescription result{describe_command(program), {}};
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    result.commands.push_back(describe_command(*command));
+ProgramDescription describe(const Program& program) {
+  constexpr std::string_view kOwn = "Options";  // as CLI11 calls the group of these two
+  const OptionDescription help = describe_option(*find_option(kAllCommands, "--help"), kOwn);
+  const OptionDescription version{
+      {"-V", "--version"}, "", "Display program version information and exit", std::string(kOwn)};
+  ProgramDescription result{
+      {program.name, program.overview, program.usage(nullptr), program.footer(), {help, version}},
+      {}};
+  for (const CommandRow& row : all_commands()) {
+    CommandDescription& command =
+        result.commands.emplace_back(CommandDescription{std::string(row.name),
+                                                        std::string(row.help),
+                                                        program.usage(&row),
+                                                        std::string(row.examples),
+                                                        {help}});
+    for (const Option& option : all_options()) {
+      if ((option.commands & row.command) == 0 || option.set == nullptr) continue;
+      command.options.push_back(
+          describe_option(option, option.group.empty() ? row.puts_out : option.group));
+    }
   }
   return result;
 }

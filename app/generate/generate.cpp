@@ -1,5 +1,3 @@
-#include "generate/generate.hpp"
-
 #include <string>
 #include <string_view>
 
@@ -23,8 +21,8 @@ std::string names_in(const std::string& file) {
   return lines;
 }
 
-std::string generated(const CLI::App& app, std::span<const char* const> words) {
-  const ProgramDescription program = describe(app);
+std::string generated(const Program& described, std::span<const char* const> words) {
+  const ProgramDescription program = describe(described);
   const std::string_view what = words.empty() ? "" : words[0];
   if (what == "man" && words.size() == 1) return manual_of(program);
   if (what == "man" && words.size() == 2) {
@@ -41,7 +39,7 @@ std::string generated(const CLI::App& app, std::span<const char* const> words) {
 
 }  // namespace
 
-int generate(const CLI::App& program, std::span<const char* const> words) {
+int generate(const Program& program, std::span<const char* const> words) {
   const std::string text = generated(program, words);
   ByteSink out("-");
   out.write(text);
