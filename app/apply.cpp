@@ -13,7 +13,7 @@
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/pipeline/tensor_scale.hpp"
-#include "normalization_text.hpp"
+#include "options.hpp"
 #include "quantization.hpp"
 
 namespace lnorm::app {

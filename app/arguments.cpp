@@ -8,7 +8,6 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -17,14 +16,13 @@
 #include "check_given.hpp"
 #include "commands.hpp"
 #include "generate/description.hpp"
-#include "hints.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/executor.hpp"
 #include "options.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 

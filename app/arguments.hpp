@@ -17,6 +17,7 @@
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/memory_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/kernel/quantize.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/top.hpp"
 #include "lnorm/measure/worst.hpp"
@@ -103,18 +104,10 @@ struct NormalizationArguments {
 // Whose largest |y| makes the scale of quantized results.
 enum class ScaleOf { row, tensor, group, given };
 
-struct QuantizationArguments {
+// qmax: 0 if it is not given.
+struct QuantizationArguments : Quantization {
   std::optional<ScaleOf> scale_of;  // of results that are not quantized nothing is given
-  std::int64_t group = 0;
-  std::optional<double> qmax;
-  double amax_min = 0;
-  double amax_max = kInfinity;
-  double scale_min = 0;
-  double scale_max = kInfinity;
-  bool power_of_two = false;
-  DType scale_dtype = DType::float32;
-  bool rounds_y = false;
-  bool is_transposed = false;  // the kernel's scales, groups first
+  bool is_transposed = false;       // the kernel's scales, groups first
 
   explicit operator bool() const { return scale_of.has_value(); }
 };

@@ -30,8 +30,8 @@
 #include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/inputs.hpp"
 #include "lnorm/report/style.hpp"
-#include "print_error.hpp"
 #include "program.hpp"
+#include "terminal.hpp"
 
 // lnorm.h: what it says is not repeated here.
 
@@ -232,11 +232,11 @@ struct lnorm_job {
   }
 
   void bind_result(const std::string& name, const Memory& memory) {
-    const Option* const option = option_of_result(name);
+    option_of_result(name);
     if (has_overlaps(memory)) {
       throw Error(concat(name, ": has elements that share memory, expected a place for each"));
     }
-    results_.insert_or_assign(name, Place{option, memory});
+    results_.insert_or_assign(name, memory);
     const auto planned = planned_.find(name);
     // Another dtype is that of other results as well.
     if (planned == planned_.end() || planned->second.dtype != memory.info.dtype) planned_.clear();
@@ -245,7 +245,6 @@ struct lnorm_job {
   // Dtype and shape of a result, before the run; nothing if there is none with these options.
   std::optional<TensorInfo> result(const std::string& name) {
     // All of a command are planned at once: callers ask for one after another.
-    std::vector<std::pair<const Option*, std::string>> words;
     std::vector<std::string> names;
     option_of_result(name);
     for (const ResultRow& row : of_command(command_.command, kResults)) {
@@ -255,25 +254,23 @@ struct lnorm_job {
       }
       if (row.name == "sum" && name != row.name) continue;  // it needs a residual
       names.emplace_back(row.name);
-      words.emplace_back(find_option(command_.command, row.option), place_of(row.name));
     }
     if (const auto found = planned_.find(name); found != planned_.end()) return found->second;
-    const auto plan = [&](const auto& of) {
-      Arguments arguments = prepared(of, false);
+    const auto plan = [&](const std::vector<std::string>& of) {
+      Arguments arguments = prepared(with_results(of), false);
       std::vector<TensorInfo> planned;
       arguments.output.planned = &planned;
       command_.run(arguments);
       return planned;
     };
     try {
-      const std::vector<TensorInfo> planned = plan(words);
+      const std::vector<TensorInfo> planned = plan(names);
       for (std::size_t i = 0; i < names.size(); ++i)
         planned_.insert_or_assign(names[i], planned[i]);
       return planned_.at(name);
     } catch (const Error&) {
       // What one of the others cannot be is no matter of this one.
-      const auto at = std::find(names.begin(), names.end(), name) - names.begin();
-      return plan(std::vector{words[static_cast<std::size_t>(at)]}).back();
+      return plan({name}).back();
     }
   }
 
@@ -297,13 +294,13 @@ struct lnorm_job {
     notes.clear();
     if (command_.command == kInputs && arguments_.output.path == "-") return run_inputs();
     ResultsInMemory places;
-    std::vector<std::pair<const Option*, std::string>> words;
+    std::vector<std::string> names;
     Detours detours;
     for (auto& [name, place] : results_) {
       if (name == "mean" && !arguments_.normalization.options.formula.has_mean()) {
         throw Error("mean: this norm subtracts none, so that there is no such result");
       }
-      Memory memory = place.memory;
+      Memory memory = place;
       const bool is_read = std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& role) {
         return std::any_of(role.second.begin(), role.second.end(),
                            [&](const auto& member) { return overlap(memory, member.second); });
@@ -311,15 +308,15 @@ struct lnorm_job {
       if (is_read) memory = detours.around(memory);
       ask_for_large_pages(memory);
       for (const auto& [other, its] : results_) {
-        if (other != name && overlap(place.memory, its.memory)) {
+        if (other != name && overlap(place, its)) {
           throw Error(
               concat(name, " and ", other, " lie among each other, expected a place for each"));
         }
       }
       places.emplace(place_of(name), memory);
-      words.emplace_back(place.option, place_of(name));
+      names.push_back(name);
     }
-    Arguments arguments = prepared(words, true);
+    Arguments arguments = prepared(with_results(names), true);
     // Those of other results say where the first one would go.
     if (arguments.output.path == "-" && !results_.empty()) {
       arguments.output.path = place_of("");
@@ -398,11 +395,6 @@ struct lnorm_job {
   }
 
  private:
-  struct Place {
-    const Option* option;  // that names it for the program
-    Memory memory;
-  };
-
   const Option& option_of(const std::string& name) const {
     const std::string option = with_dashes(name);
     const Option* const found = find_option(command_.command, option);
@@ -445,13 +437,18 @@ struct lnorm_job {
     return (command_.command & (kApply | kSoftmax | kConvert | kGrad)) != 0;
   }
 
-  // The arguments as the command line would give them, with these results. are_all: these are all that the command will write, so
-  // that an option without effect is an error.
-  Arguments prepared(const std::vector<std::pair<const Option*, std::string>>& results,
-                     bool are_all) {
+  Arguments with_results(const std::vector<std::string>& names) const {
     Arguments arguments = arguments_;
+    for (const std::string& name : names) {
+      arguments.take(*option_of_result(name), place_of(name));
+    }
+    return arguments;
+  }
+
+  // The arguments as the command line would give them. are_all: they have all that the command will write, so that an option
+  // without effect is an error.
+  Arguments prepared(Arguments arguments, bool are_all) {
     if (!arguments.linewidth) arguments.linewidth = Style::kAnyWidth;
-    for (const auto& [option, word] : results) arguments.take(*option, word);
     for (const InputRole& role : input_roles_) {
       const auto input = inputs_.find(std::string(role.name));
       if (input != inputs_.end()) arguments.words.push_back(input->second);
@@ -462,12 +459,12 @@ struct lnorm_job {
     if (!arguments.output.dtype) {
       // Results that have a place say their dtypes.
       for (const auto& [name, place] : results_) {
-        const DType of_place = place.memory.info.dtype;
+        const DType of_place = place.info.dtype;
         const bool is_quantized = arguments.quantization && of_place == DType::int8;
         if (name == "mean" || name == "rstd" || !(is_floating(of_place) || is_quantized)) continue;
         const bool is_parameter = name == "dweight" || name == "dbias";
         auto& dtype = is_parameter ? arguments.parameter_dtype : arguments.output.dtype;
-        if (name != "sum" && name != "scale") dtype = place.memory.info.dtype;
+        if (name != "sum" && name != "scale") dtype = place.info.dtype;
       }
     }
     arguments.input.options.in_parallel = in_parallel(arguments.work.threads);
@@ -516,9 +513,9 @@ struct lnorm_job {
   }
 
   int run_inputs() {
-    const Option* const output = find_option(kInputs, "-o");
-    const Arguments arguments = prepared({{output, "cases/"}}, true);
-    const InputsOptions options = inputs_options(arguments);
+    Arguments arguments = arguments_;
+    arguments.take(*find_option(kInputs, "-o"), "cases/");
+    const InputsOptions options = inputs_options(prepared(std::move(arguments), true));
     made_ = make_inputs(options);
     json = manifest_of(made_, options, "");
     return 0;
@@ -531,7 +528,7 @@ struct lnorm_job {
   std::map<std::string, std::string> inputs_;   // words of the command line, by their roles
   std::map<std::string, std::vector<std::pair<std::string, Memory>>> tensors_;  // by those words
   std::vector<std::shared_ptr<const TensorSet>> sets_;
-  std::map<std::string, Place> results_;
+  std::map<std::string, Memory> results_;
   std::map<std::string, TensorInfo> planned_;  // what is known of results
   MadeInputs made_;
 };

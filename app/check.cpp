@@ -208,6 +208,9 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
+  // Whether rows are sums that are not rounded.
+  bool is_sum() const { return has(TensorRole::residual) && !arguments_.normalization.round_sum; }
+
   // INPUT alone; null where there is no residual, or it cannot be read again.
   TensorSource* without_residual(TensorSource& alone) const {
     return has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr;
@@ -218,19 +221,18 @@ class Checking {
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
     TensorSource& actual = *companions_.open(TensorRole::output, x, true);
-    const CheckInputs inputs{
-        .x = source,
-        .actual = actual,
-        .alone = without_residual(alone),
-        .residual = companions_.residual_again(alone.info()),
-        .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
-        .weight = companions_.weight(),
-        .bias = companions_.bias(),
-        .affine = affine,
-        .given = companions_.given(plan),
-        .mean = companions_.open(TensorRole::actual_mean, x, true),
-        .rstd = companions_.open(TensorRole::actual_rstd, x, true),
-        .mask = mask};
+    const CheckInputs inputs{.x = source,
+                             .actual = actual,
+                             .alone = without_residual(alone),
+                             .residual = companions_.residual_again(alone.info()),
+                             .is_sum = is_sum(),
+                             .weight = companions_.weight(),
+                             .bias = companions_.bias(),
+                             .affine = affine,
+                             .given = companions_.given(plan),
+                             .mean = companions_.open(TensorRole::actual_mean, x, true),
+                             .rstd = companions_.open(TensorRole::actual_rstd, x, true),
+                             .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
       found.details = std::make_shared<Comparison>(
@@ -257,9 +259,8 @@ class Checking {
         .given = companions_.given(plan),
         .quantization = quantization,
         .given_scale = companions_.given_scale(plan)};
-    const CheckOptions asked = check_options(plan.rounding);
-    const bool is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum;
-    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum, asked, options);
+    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum(),
+                                         check_options(plan.rounding), options);
     actual.finish();
     return found;
   }
@@ -288,7 +289,7 @@ class Checking {
         .dx = dx,
         .dweight = dweight,
         .dbias = dbias,
-        .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
+        .is_sum = is_sum(),
         .is_uniform = (is_number(dweight) || is_number(dbias)) && !x.shape.empty(),
         .weight = companions_.weight(),
         .bias = companions_.bias()};
@@ -301,14 +302,14 @@ class Checking {
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
-    companions_.find({TensorRole::dy, TensorRole::mean, TensorRole::rstd, TensorRole::variance,
-                      TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias},
-                     x, name);
+    static constexpr auto kJudged = {TensorRole::actual_dx, TensorRole::actual_dweight,
+                                     TensorRole::actual_dbias};
+    companions_.find({TensorRole::dy}, x, name);
+    companions_.find(Companions::kGiven, x, name);
+    companions_.find(kJudged, x, name);
     GradPlan plan = lnorm::make_grad_plan(companions_.gradient_inputs(x, name, false),
                                           arguments_.normalization.options, {}, {}, kWholeRows);
-    companions_.check_shapes(
-        {TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias}, x,
-        &plan.rows);
+    companions_.check_shapes(kJudged, x, &plan.rows);
     return plan;
   }
 
@@ -318,16 +319,11 @@ class Checking {
     companions_.find(kJudged, x, name);
     companions_.check_shapes(kJudged, x);
     const TensorInfo* const actual = companions_.info(TensorRole::output);
-    RowNeeds needs = kWholeRows;
-    if (arguments_.quantization) {
-      needs = quantized_rows(arguments_.quantization);
-      needs.ordered = true;
-      if (!is_quantized_dtype(actual->dtype)) {
-        throw Error(concat(printable(actual->name), ": is ", lnorm::name(actual->dtype),
-                           ", expected ", dtype_list(is_quantized_dtype), " with --quantize"));
-      }
+    if (arguments_.quantization && !is_quantized_dtype(actual->dtype)) {
+      throw Error(concat(printable(actual->name), ": is ", lnorm::name(actual->dtype),
+                         ", expected ", dtype_list(is_quantized_dtype), " with --quantize"));
     }
-    Plan plan = companions_.plan(x, name, needs,
+    Plan plan = companions_.plan(x, name, observed_rows(arguments_.quantization),
                                  actual != nullptr ? std::optional(actual->dtype) : std::nullopt);
     companions_.check({TensorRole::actual_scale}, x, name, &plan);
     plan.saturates = arguments_.output.saturates;

@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "arguments.hpp"
 #include "options.hpp"
@@ -11,6 +10,9 @@
 namespace lnorm::app {
 
 bool is_file(const std::string& name);
+
+// Returns what to try in place of a word that is no command: the nearest one, or ours for another tool's word.
+std::string hint_for_command(std::string_view word);
 
 // Throws Error: a command has no such option.
 [[noreturn]] void fail_option(Command command, const std::string& word);

@@ -21,7 +21,7 @@
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/summed_source.hpp"
-#include "option_value.hpp"
+#include "options.hpp"
 
 namespace lnorm::app {
 

@@ -32,8 +32,7 @@
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/sections.hpp"
-#include "option_value.hpp"
-#include "print_error.hpp"
+#include "options.hpp"
 #include "report_output.hpp"
 #include "terminal.hpp"
 
@@ -294,77 +293,54 @@ std::string renaming_that_pairs(const Arguments& arguments, const Selection& act
 }
 
 // Where tensors lie: first those of the set that is listed first.
-class Places {
- public:
-  explicit Places(const Selection& selection) : selection_(selection) {
-    for (const Selected& tensor : selection.tensors) {
-      numbers_.emplace(tensor.set.get(), numbers_.size());
-      is_pipe_ = is_pipe_ || tensor.set->is_pipe();
-    }
+std::vector<std::pair<std::size_t, std::int64_t>> places_of(const Selection& selection) {
+  std::map<const TensorSet*, std::size_t> numbers;
+  std::vector<std::pair<std::size_t, std::int64_t>> places;
+  for (const Selected& tensor : selection.tensors) {
+    const std::size_t number = numbers.emplace(tensor.set.get(), numbers.size()).first->second;
+    places.emplace_back(number, tensor.set->place(tensor.index));
   }
+  return places;
+}
 
-  std::pair<std::size_t, std::int64_t> of(std::size_t tensor) const {
-    const Selected& selected = selection_.tensors[tensor];
-    return {numbers_.at(selected.set.get()), selected.set->place(selected.index)};
-  }
-  bool is_pipe() const { return is_pipe_; }
-
- private:
-  const Selection& selection_;
-  std::map<const TensorSet*, std::size_t> numbers_;
-  bool is_pipe_ = false;
-};
+bool has_pipe(const Selection& selection) {
+  return std::any_of(selection.tensors.begin(), selection.tensors.end(),
+                     [](const Selected& tensor) { return tensor.set->is_pipe(); });
+}
 
 // The order in which pairs are read: that of the pipe if there is one, else of the expected file.
 std::vector<std::size_t> reading_order(const std::vector<Pair>& pairs, const Selection& actual,
                                        const Selection& expected) {
-  const Places actual_places(actual);
-  const Places expected_places(expected);
-  const auto actual_place = [&](std::size_t pair) { return actual_places.of(pairs[pair].actual); };
-  const auto expected_place = [&](std::size_t pair) {
-    return expected_places.of(pairs[pair].expected);
-  };
-  const auto by = [](const auto& place) {
-    return [&place](std::size_t a, std::size_t b) { return place(a) < place(b); };
-  };
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (!actual_places.is_pipe()) {
-    std::sort(order.begin(), order.end(), by(expected_place));
-    return order;
-  }
-  std::sort(order.begin(), order.end(), by(actual_place));
-  if (expected_places.is_pipe() &&
-      !std::is_sorted(order.begin(), order.end(), by(expected_place))) {
-    throw Error(concat(printable(actual.name), " and ", printable(expected.name),
-                       " are pipes with their tensors in different orders, expected one of them "
-                       "as a file"));
-  }
-  return order;
+  const bool is_actual = has_pipe(actual);
+  const auto by = [&](const auto& places, std::size_t Pair::*side) {
+    return [&pairs, &places, side](std::size_t a, std::size_t b) {
+      return places[pairs[a].*side] < places[pairs[b].*side];
+    };
+  };
+  const auto first = places_of(is_actual ? actual : expected);
+  std::sort(order.begin(), order.end(), by(first, is_actual ? &Pair::actual : &Pair::expected));
+  if (!is_actual || !has_pipe(expected)) return order;
+  const auto other = places_of(expected);
+  if (std::is_sorted(order.begin(), order.end(), by(other, &Pair::expected))) return order;
+  throw Error(concat(printable(actual.name), " and ", printable(expected.name),
+                     " are pipes with their tensors in different orders, expected one of them "
+                     "as a file"));
 }
 
-// How far all pairs are, each of which counts the same.
-class ProgressOfPairs {
- public:
-  ProgressOfPairs(When when, const std::string& name, std::size_t pairs)
-      : line_(when, {name, {}, {static_cast<std::int64_t>(pairs) * kSteps}}) {}
+constexpr std::int64_t kSteps = 1000;  // of each pair: they count the same
 
-  // The progress of one pair. Pairs are numbered in the order in which they are read.
-  Progress of(std::size_t number, const TensorInfo& tensor) {
-    const Progress show = line_.callback();
-    if (!show) return {};
-    const auto before = static_cast<std::int64_t>(number) * kSteps;
-    const auto all = static_cast<double>(std::max<std::int64_t>(1, element_count(tensor.shape)));
-    return [=](std::int64_t elements) {
-      const double share = static_cast<double>(elements) / all;
-      show(before + static_cast<std::int64_t>(share * kSteps));
-    };
-  }
-
- private:
-  static constexpr std::int64_t kSteps = 1000;
-  ProgressLine line_;
-};
+// How far all pairs are, where one of them is under way. number: in the order in which they are read.
+Progress progress_of_pair(const Progress& show, std::size_t number, const TensorInfo& tensor) {
+  if (!show) return {};
+  const auto before = static_cast<std::int64_t>(number) * kSteps;
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, element_count(tensor.shape)));
+  return [=](std::int64_t elements) {
+    const double share = static_cast<double>(elements) / all;
+    show(before + static_cast<std::int64_t>(share * kSteps));
+  };
+}
 
 void check_as_of_sets(std::optional<DType> as, const SetComparison& set) {
   const bool is_used =
@@ -484,7 +460,9 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
   check_partner(expected, actual);
   const Pairs pairs = pair_by_name(named(actual), named(expected), arguments.pairing);
   SetComparison result = set_of(arguments, actual, expected, pairs);
-  ProgressOfPairs progress(arguments.work.progress, expected.name, pairs.pairs.size());
+  const auto steps = static_cast<std::int64_t>(pairs.pairs.size()) * kSteps;
+  ProgressLine line(arguments.work.progress, {expected.name, {}, {steps}});
+  const Progress progress = line.callback();
   const std::vector<std::size_t> order = reading_order(pairs.pairs, actual, expected);
   Ranks& all = *arguments.work.ranks;
   const PairSizes sizes = sizes_of(pairs.pairs, order, actual, expected, all);
@@ -507,9 +485,9 @@ SetComparison compare_sets(const Arguments& arguments, const Selection& actual,
       const auto [left, right] = open_pair(arguments, a, b);
       const ToleranceOfNames* const tolerance =
           pair.tolerance ? &arguments.pairing.tolerances[*pair.tolerance] : nullptr;
-      compared.comparison =
-          two.compare(*left, *right, {pair.name, pair.name, b.captures, true}, tolerance,
-                      {arguments.work.threads, progress.of(i, right->info()), ranks});
+      compared.comparison = two.compare(
+          *left, *right, {pair.name, pair.name, b.captures, true}, tolerance,
+          {arguments.work.threads, progress_of_pair(progress, i, right->info()), ranks});
       if (sections != nullptr) sections->add(number, compared);
     } catch (const Error& error) {
       // What one rank alone may have found is no matter of this pair: the others do not know of it.

@@ -10,8 +10,7 @@
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/layout/row_slice.hpp"
-#include "option_value.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 
@@ -22,17 +21,21 @@ When progress_beside(const Outputs& outputs, const Arguments& arguments) {
   return outputs.fill_terminal() ? When::never : arguments.work.progress;
 }
 
+// The rows of an input that a command sees.
+void cut(OpenedTensor& tensor, const Arguments& arguments, const Work& work) {
+  tensor.source = grouped(std::move(tensor.source), arguments.normalization.options.axes);
+  tensor.source = chosen(work.rows, std::move(tensor.source));
+}
+
 int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& arguments,
                   const Work& work) {
   int status = 0;
   // Returns whether there was a line.
-  const NormalizedAxes& axes = arguments.normalization.options.axes;
   const auto do_next = [&] {
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
-    tensor->source = grouped(std::move(tensor->source), axes);
-    tensor->source = chosen(work.rows, std::move(tensor->source));
+    cut(*tensor, arguments, work);
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
@@ -110,8 +113,7 @@ class Loop {
  private:
   void do_tensor(std::size_t i, Ranks& ranks) {
     OpenedTensor tensor = open_tensor(tensors_[i]);
-    tensor.source = grouped(std::move(tensor.source), arguments_.normalization.options.axes);
-    tensor.source = chosen(work_.rows, std::move(tensor.source));
+    cut(tensor, arguments_, work_);
     outputs_.write_alone(ranks.count() == 1);
     outputs_.begin(tensor, infos_[i]);
     TensorWork here(arguments_.work, ranks, progress_beside(outputs_, arguments_));

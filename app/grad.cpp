@@ -1,6 +1,5 @@
 #include "lnorm/pipeline/grad.hpp"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,22 +1,19 @@
 #include "lnorm/pipeline/inputs.hpp"
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "commands.hpp"
 #include "lnorm/core/dtype_table.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/manifest.hpp"
-#include "normalization_text.hpp"
+#include "options.hpp"
 #include "outputs.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 

@@ -1,11 +1,14 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/npy/npy.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "option_value.hpp"
 
 namespace lnorm::app {
 
@@ -179,19 +182,11 @@ void set_threshold(Arguments& a, const Value& v) {
   a.output.print.threshold = true;
 }
 
-std::string choices_of(const std::vector<std::string_view>& names) {
-  std::string choices;
-  for (const std::string_view name : names) choices += concat(choices.empty() ? "" : "|", name);
-  return choices;
-}
-
 template <class Predicate>
 std::string dtype_names(Predicate is_one) {
-  std::vector<std::string_view> names;
-  for (const DTypeRow& row : kDTypes) {
-    if (row.dtype != DType::float64_pair && is_one(row.dtype)) names.push_back(row.name);
-  }
-  return choices_of(names);
+  return joined(kDTypes, "|", [&](const DTypeRow& row) {
+    return row.dtype != DType::float64_pair && is_one(row.dtype) ? row.name : "";
+  });
 }
 
 std::string input_dtypes() {
@@ -205,27 +200,19 @@ std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', f
 std::string apply_dtypes() { return concat(output_dtypes(), "|int8"); }
 
 std::string input_formats() {
-  std::vector<std::string_view> names;
-  for (const FormatRow& row : formats()) {
-    if (row.open == nullptr) continue;
-    names.push_back(row.name);
-    if (!row.other_name.empty()) names.push_back(row.other_name);
-  }
-  return choices_of(names);
+  return joined(formats(), "|", [](const FormatRow& row) {
+    return row.open == nullptr ? ""
+                               : joined({std::string(row.name), std::string(row.other_name)}, "|");
+  });
 }
 
 std::string output_formats() {
-  std::vector<std::string_view> names;
-  for (const FormatRow& row : formats()) {
-    if (row.is_written()) names.push_back(row.name);
-  }
-  return choices_of(names);
+  return joined(formats(), "|",
+                [](const FormatRow& row) { return row.is_written() ? row.name : ""; });
 }
 
 std::string kernel_names() {
-  std::vector<std::string_view> names;
-  for (const Backend& backend : backends()) names.emplace_back(backend.name);
-  return choices_of(names);
+  return joined(backends(), "|", [](const Backend& backend) { return std::string(backend.name); });
 }
 
 constexpr Option kOptions[] = {
@@ -895,6 +882,71 @@ bool Option::has_name(std::string_view name) const {
       return true;
   }
   return false;
+}
+
+bool parse_real(std::string_view text, double& value) {
+  const std::string digits(text.substr(text.starts_with('+') ? 1 : 0));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (end != digits.data() + digits.size() || digits.empty() || digits[0] == '+') return false;
+  if (error == std::errc::result_out_of_range) value = std::strtod(digits.c_str(), nullptr);
+  return digits.find_first_of("nN") == std::string::npos;  // inf and nan are no numbers
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    words.push_back(text.substr(0, end));
+    if (end == text.npos) return words;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string range_text(const RowRange& range) {
+  const auto row = [](const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "";
+  };
+  return concat(row(range.first), ':', row(range.end));
+}
+
+std::string_view option_of(const Formula& formula) { return formula.rms ? "--rms" : ""; }
+
+std::string normalization_text(const LayerNormOptions& options) {
+  std::vector<std::string> words;
+  const auto add_list = [&](const char* option, const std::vector<std::int64_t>& numbers) {
+    words.push_back(concat(option, ' ', joined(numbers, ",", [](std::int64_t number) {
+                             return std::to_string(number);
+                           })));
+  };
+  if (const auto* const first = std::get_if<FirstAxis>(&options.axes)) {
+    if (first->axis != FirstAxis{}.axis) add_list("--axis", {first->axis});
+  } else if (const auto* const shape = std::get_if<NormalizedShape>(&options.axes)) {
+    add_list("--normalized-shape", shape->extents);
+  } else if (const auto* const list = std::get_if<AxisList>(&options.axes)) {
+    add_list("--axes", list->axes);
+  } else if (const auto* const groups = std::get_if<Groups>(&options.axes)) {
+    add_list("--groups", {groups->groups});
+    if (groups->channel_axis != Groups{}.channel_axis) {
+      add_list("--channel-axis", {groups->channel_axis});
+    }
+  }
+  if (options.affine_axes) add_list("--affine-axes", options.affine_axes->axes);
+  const Formula& formula = options.formula;
+  const Formula usual;
+  if (formula.eps != usual.eps) words.push_back("--eps " + value_text(formula.eps));
+  if (formula.eps_on != usual.eps_on) {
+    words.push_back(concat("--eps-on ", formula.eps_place().name));
+  }
+  if (formula.ddof != usual.ddof) add_list("--ddof", {formula.ddof});
+  if (!option_of(formula).empty()) words.emplace_back(option_of(formula));
+  if (options.zero_centered_weight) words.emplace_back("--zero-centered-weight");
+  const Rounding& rounding = options.rounding;
+  if (rounding != Rounding{}) {
+    words.push_back(concat("--round ", rounding.xhat ? "xhat" : "",
+                           rounding.xhat && rounding.product ? "," : "",
+                           rounding.product ? "product" : ""));
+  }
+  return words.empty() ? "no options" : joined(words, " ");
 }
 
 void Arguments::take(const Option& option, const std::string& text) {

@@ -14,7 +14,7 @@
 #include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/members.hpp"
-#include "lnorm/report/text_sink.hpp"
+#include "lnorm/report/torch_text.hpp"
 
 namespace lnorm::app {
 

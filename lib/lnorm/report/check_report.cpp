@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <string>
+
+#include "lnorm/core/axes.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
+#include "lnorm/report/reports.hpp"
+
+namespace lnorm {
+
+namespace {
+
+// Where the worst element is, in the whole tensor.
+Shape worst_index(const Check& check, const WorstRatio& worst) {
+  const std::int64_t first = check.slice ? check.slice->first : 0;
+  return index_in_file(check.actual, check.axes, first + worst.row, worst.element);
+}
+
+std::string unjudged_text(const Check& check) {
+  // A gradient may leave the range of its dtype though x is finite.
+  const std::string_view what = check.part.empty() ? "x" : "the exact result";
+  const JudgedRows& judged = check.judged;
+  // A sum over rows is one tensor.
+  const bool is_sum = check.part == "dweight" || check.part == "dbias";
+  return concat(
+      is_sum ? "all elements" : concat(judged.unjudged_rows, " of ", counted(judged.rows, "row")),
+      judged.not_finite_rows == 0 ? concat(": rounding in ", name(check.arithmetic),
+                                           " may be as large as they are, or leaves its range")
+      : judged.not_finite_rows == judged.unjudged_rows
+          ? concat(": ", what, " is not finite there")
+          : concat(", in ", judged.not_finite_rows, " of which ", what, " is not finite"));
+}
+
+// Requires criteria.
+std::string criteria_line(const Check& check, const Style& style) {
+  const Comparison& comparison = *check.comparison;
+  if (!comparison.equal()) {
+    return concat(style.bad("criteria fail: "),
+                  failures_text(comparison.criteria, comparison.failures()));
+  }
+  return concat(style.good("criteria hold: "), criteria_text(comparison.criteria));
+}
+
+// Options of lnorm that give the same, in one line.
+std::string options_of(const FormulaFit& fit) { return joined(fit.options, " "); }
+
+// "12.3% of the elements", or "every element".
+std::string share_text(const FormulaFit& fit) {
+  if (fit.explained == 1) return "every element";
+  std::string share = fixed_text(100 * fit.explained, 1);
+  if (share == "100.0") share = "99.9";
+  return share + "% of the elements";
+}
+
+// "WORDS (IDS; OPTIONS)".
+std::string cause_text(const FormulaFit& fit) {
+  const std::string options = options_of(fit);
+  return concat(fit.words, " (", fit.id, options.empty() ? "" : "; ", options, ")");
+}
+
+Record record_of(const FormulaFit& fit) {
+  return {{"id", fit.id},           {"words", fit.words},
+          {"options", fit.options}, {"explained", fit.explained},
+          {"sqnr", fit.sqnr},       {"same_as", fit.same_as}};
+}
+
+// The figures of one tensor.
+Record record_of(const Check& check) {
+  const JudgedRows& judged = check.judged;
+  const Diagnosis& diagnosis = check.diagnosis;
+  std::vector<Record> explanations;
+  for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(record_of(fit));
+  const auto failures = check.comparison ? check.comparison->failures() : std::vector<Failure>();
+  std::vector<Record> failed;
+  failed.reserve(failures.size());
+  for (const auto& [criterion, found] : failures) {
+    failed.push_back({{"criterion", criterion}, {"found", found}});
+  }
+  const auto if_judged = [&](double ratio) {
+    return check.verdict != Verdict::not_judged ? Value(ratio) : Value();
+  };
+  return {{"verdict", check.verdict},
+          {"input", check.x},
+          {"output", check.actual},
+          {"arithmetic", check.arithmetic},
+          {"elements", judged.elements},
+          {"correctly_rounded", judged.correctly_rounded},
+          {"beyond_rounding", judged.beyond},
+          {"scaled_rows", judged.scaled_rows},
+          {"worst_ratio", if_judged(judged.tree.ratio)},
+          {"worst_ratio_loop", if_judged(judged.loop.ratio)},
+          {"worst_index", judged.tree.ratio == 0 ? Value() : worst_index(check, judged.tree)},
+          {"as_loop", check.as_loop()},
+          {"explained_by",
+           diagnosis.explains_all() ? Value(diagnosis.explanations.front().id) : Value()},
+          {"closer_to", diagnosis.hidden ? Value(diagnosis.hidden->id) : Value()},
+          {"explanations", std::move(explanations)},
+          {"where", check.where},
+          {"affected_rows", check.rows},
+          {"affected_columns", check.columns},
+          {"unjudged_rows", judged.unjudged_rows},
+          {"non_finite", judged.non_finite},
+          {"failed", std::move(failed)},
+          {"tolerance", check.comparison ? Value(record_of(check.comparison->criteria)) : Absent()},
+          {"left_out", check.has_mask ? Value(check.left_out()) : Absent()},
+          {"comparison", if_any(check.details)},
+          {"slice", if_any(check.slice)}};
+}
+
+// Of what explains an output that differs; empty where nothing does.
+std::string cause_of(const Check& check) {
+  const Diagnosis& diagnosis = check.diagnosis;
+  return check.verdict == Verdict::differs && diagnosis.explains_all()
+             ? cause_text(diagnosis.explanations.front())
+             : "";
+}
+
+}  // namespace
+
+std::string verdict_sentence(const Check& check) {
+  const std::string norm = concat(check.part, check.part.empty() ? "" : " of ",
+                                  check.formula.norm().name, " of ", printable(check.x.name));
+  switch (check.verdict) {
+    case Verdict::correctly_rounded:
+      return concat("correctly rounded, every element is that of ", norm);
+    case Verdict::within_rounding:
+      return concat("within rounding of ", norm, check.as_loop() ? ", as a loop's" : "");
+    case Verdict::differs:
+      return concat("differs from ", norm);
+    case Verdict::not_judged:
+      return check.left_out() > 0 && check.judged.elements == 0
+                 ? "cannot be judged: the mask leaves no elements"
+             : check.judged.elements == 0 ? "cannot be judged: it has no elements"
+                                          : concat("cannot be judged in ", name(check.arithmetic));
+  }
+  return "";
+}
+
+std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
+  const JudgedRows& judged = c.judged;
+  const bool is_judged = c.verdict != Verdict::not_judged;
+  const std::string rows = counted(judged.rows, "row");
+  const auto share = [&](std::int64_t count) {
+    return concat(count, " / ", judged.elements, " (", percentage_text(count, judged.elements),
+                  ")");
+  };
+  std::vector<std::pair<std::string, std::string>> found;
+  if (is_judged) {
+    const std::int64_t left_out = c.left_out();
+    found.emplace_back(
+        "correctly rounded",
+        concat(share(judged.correctly_rounded),
+               left_out == 0 ? "" : concat(", ", left_out, " left out by the mask")));
+    if (judged.beyond > 0) {
+      found.emplace_back("beyond rounding",
+                         concat(share(judged.beyond), ", in ", c.rows.count, " of ", rows));
+    }
+    if (judged.non_finite > 0) {
+      found.emplace_back("not finite where a number is expected",
+                         std::to_string(judged.non_finite));
+    }
+    if (judged.scaled_rows > 0 && judged.beyond == 0) {
+      found.emplace_back(
+          "scale off by more than rounding explains",
+          concat(judged.scaled_rows, " of ", rows, ", most of all row ",
+                 row_name(judged.scale.row + (c.slice ? c.slice->first : 0),
+                          row_shape(c.actual.shape, c.axes)),
+                 ": ", rounded_text(judged.scale.actual, 9), " times the exact one"));
+    }
+  }
+  const WorstRatio& tree = judged.tree;
+  if (is_judged && tree.ratio > 0) {
+    found.emplace_back(
+        "worst element",
+        concat(rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of", " what rounding in ",
+               name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
+               value_text(Number{tree.actual}, c.actual.dtype), ", exact ",
+               rounded_text(tree.exact, 9)));
+  }
+  if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
+    found.emplace_back("", concat("a plain loop would be off by ",
+                                  rounded_text(1 / judged.loop.ratio, 2), " of that"));
+  }
+  if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
+  return found;
+}
+
+std::vector<std::string> explanation_lines(const Check& check) {
+  std::vector<std::string> lines;
+  const Diagnosis& diagnosis = check.diagnosis;
+  if (check.verdict != Verdict::differs) {
+    if (diagnosis.hidden) {
+      lines.push_back(concat("warning: within rounding, but ", diagnosis.hidden->words, " (",
+                             diagnosis.hidden->id, ") is closer, in ", diagnosis.closer, " of ",
+                             counted(diagnosis.telling, "row")));
+    }
+    return lines;
+  }
+  const std::vector<FormulaFit>& found = diagnosis.explanations;
+  if (diagnosis.explains_all()) {
+    const FormulaFit& best = found.front();
+    lines.push_back(concat("cause: ", cause_text(best), ": ", share_text(best),
+                           check.is_sampled ? ", of the rows that were tried" : ""));
+    if (!best.same_as.empty()) {
+      lines.push_back(concat("the same on this input: ", listed(best.same_as, " or ")));
+    }
+  } else if (check.is_too_long) {
+    lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
+  } else if (const FormulaFit* const near = diagnosis.most_like()) {
+    lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
+  } else if (!check.is_statistic && check.part != "sum") {
+    lines.emplace_back("no known wrong kernel explains this");
+    // What float32 loses in parts of what float64 may, and some bits more.
+    const bool is_as_float32 =
+        check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31;
+    if (is_as_float32) lines.emplace_back(float32_advice());
+  }
+  return lines;
+}
+
+void write_text(const Check& check, const Style& style, ByteSink& bytes) {
+  TextWriter text(style, bytes);
+  const std::string verdict = verdict_sentence(check);
+  text.folded(printable(check.actual.name), ": ",
+              check.agrees() ? style.good(verdict) : style.bad(verdict), " (",
+              name(check.actual.dtype), ", shape ", to_string(file_shape(check.actual)),
+              check.slice ? ", " + rows_text(*check.slice) : "", ')');
+  for (const auto& [label, words] : figure_words(check)) {
+    text.folded(label, label.empty() ? "" : ": ", words);
+  }
+  if (check.verdict == Verdict::not_judged) return;
+  if (check.comparison) text.folded(criteria_line(check, style));
+  for (const std::string& line : explanation_lines(check)) text.folded(line);
+  for (const std::string& line : check.where) text.folded("where: ", line);
+}
+
+void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes) {
+  TextWriter text(style, bytes);
+  const NamedCheck* first = nullptr;
+  for (const NamedCheck& tensor : checks) {
+    const Check& c = tensor.check;
+    if (c.exit_status() == 1 && (first == nullptr || first->check.exit_status() == 2)) {
+      first = &tensor;
+    }
+    if (c.exit_status() == 2 && first == nullptr) first = &tensor;
+    const std::string verdict(name(c.verdict));
+    const bool is_loop = c.verdict == Verdict::within_rounding && c.as_loop();
+    const double ratio = is_loop ? c.judged.loop.ratio : c.judged.tree.ratio;
+    text.folded(printable(tensor.name), ": ", c.agrees() ? style.good(verdict) : style.bad(verdict),
+                is_loop ? ", as a loop's" : "",
+                ratio == 0 ? ""
+                           : concat(", worst element ", rounded_text(ratio, 3),
+                                    ratio > 1 ? " times" : " of", " what rounding explains"));
+    if (c.judged.unjudged_rows > 0) text.raw(style.folded("not judged: " + unjudged_text(c), 2));
+    if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
+    for (const std::string& line : explanation_lines(c)) text.raw(style.folded(line, 2));
+    for (const std::string& line : c.where) text.raw(style.folded(concat("where: ", line), 2));
+  }
+  std::string summary = counted(std::ssize(checks), "tensor");
+  for (const Verdict verdict : {Verdict::correctly_rounded, Verdict::within_rounding,
+                                Verdict::not_judged, Verdict::differs}) {
+    const auto count = std::ranges::count(
+        checks, verdict, [](const NamedCheck& tensor) { return tensor.check.verdict; });
+    const bool is_plural = verdict == Verdict::differs && count > 1;
+    if (count > 0) summary += concat(", ", count, ' ', is_plural ? "differ" : name(verdict));
+  }
+  const auto failing = std::ranges::count_if(checks, [](const NamedCheck& tensor) {
+    return tensor.check.comparison && !tensor.check.comparison->equal();
+  });
+  if (failing > 0) summary += concat(", criteria fail in ", failing);
+  if (first != nullptr && checks.size() > 1) summary += concat("; first: ", printable(first->name));
+  text.folded(summary);
+}
+
+void write_json(const Check& check, ByteSink& bytes) {
+  Record report = record_of(check);
+  report.insert(report.begin(), {"agrees", check.agrees()});
+  write_json("check", report, bytes);
+}
+
+void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
+  const auto agrees = [](const NamedCheck& tensor) { return tensor.check.agrees(); };
+  const auto worst = std::ranges::max_element(
+      checks, {}, [](const NamedCheck& tensor) { return tensor.check.verdict; });
+  JsonList list("check", {}, "tensors", bytes);
+  for (const NamedCheck& tensor : checks) {
+    Record line = record_of(tensor.check);
+    line.insert(line.begin(), {"name", tensor.name});
+    list.add(line);
+  }
+  list.finish({{"agrees", std::ranges::all_of(checks, agrees)},
+               {"verdict", worst == checks.end() ? Value() : Value(worst->check.verdict)}});
+}
+
+void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
+  std::vector<JunitCase> cases;
+  for (const NamedCheck& tensor : checks) {
+    const Check& c = tensor.check;
+    JunitCase& one = cases.emplace_back(JunitCase{tensor.name});
+    if (c.verdict == Verdict::not_judged) {
+      one.skipped = verdict_sentence(c);
+    } else if (!c.agrees()) {
+      const std::string cause = cause_of(c);
+      one.failure = cause.empty() ? verdict_sentence(c) : concat(tensor.name, " differs: ", cause);
+      one.lines = explanation_lines(c);
+      for (const std::string& line : c.where) one.lines.push_back("where: " + line);
+      if (c.comparison && !c.comparison->equal()) {
+        one.lines.push_back(concat(
+            "criteria fail: ", failures_text(c.comparison->criteria, c.comparison->failures())));
+      }
+    }
+  }
+  write_junit("check", "differs", cases, bytes);
+}
+
+}  // namespace lnorm
