@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/io/json/json_tensor.hpp"

@@ -193,9 +193,9 @@ std::string input_dtypes() {
   return dtype_names([](DType) { return true; });
 }
 
-std::string float8_dtypes() { return dtype_names(is_float8); }
-
-std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
+std::string output_dtypes() {
+  return concat(dtype_names(is_larger_float), '|', dtype_names(is_float8));
+}
 
 std::string apply_dtypes() { return concat(output_dtypes(), "|int8"); }
 
