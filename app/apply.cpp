@@ -13,7 +13,7 @@
 #include "lnorm/pipeline/row_writer.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/pipeline/shared_scales.hpp"
-#include "normalization_text.hpp"
+#include "options.hpp"
 #include "quantization.hpp"
 
 namespace lnorm::app {
@@ -29,11 +29,7 @@ class Normalization {
       : arguments_(arguments),
         backend_(find_backend(options().kernel)),
         companions_(arguments),
-        outputs_(output_names(), arguments) {
-    if (arguments.save_mean) columns_.push_back(&RowBlock::mean);
-    if (arguments.save_rstd) columns_.push_back(&RowBlock::rstd);
-    if (arguments.save_variance) columns_.push_back(&RowBlock::variance);
-  }
+        outputs_(output_names(), arguments) {}
 
   Outputs& outputs() noexcept { return outputs_; }
 
@@ -41,11 +37,14 @@ class Normalization {
   std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
     const Plan plan = this->plan(x, name);
     std::vector<TensorInfo> results{plan.result()};
-    results.resize(1 + columns_.size(), {"", DType::float64, plan.row_shape(arguments_.keepdim)});
-    if (arguments_.save_sum) results.push_back(plan.sum());
-    if (arguments_.save_scale) {
-      results.push_back(
-          {"", arguments_.quantization.scale_dtype, plan.scale_shape(arguments_.keepdim)});
+    for (const auto& [result, path] : arguments_.results) {
+      TensorInfo& info =
+          results.emplace_back(TensorInfo{"", DType::float64, plan.row_shape(arguments_.keepdim)});
+      if (result == Result::sum) info = plan.sum();
+      if (result == Result::scale) {
+        info.dtype = arguments_.quantization.scale_dtype;
+        info.shape = plan.scale_shape(arguments_.keepdim);
+      }
     }
     return results;
   }
@@ -54,21 +53,22 @@ class Normalization {
     const Plan plan = this->plan(tensor.source->info(), name);
     const Affine& affine = companions_.affine(plan);
     auto source = companions_.add_residual(std::move(tensor.source), plan.rounding, work.threads());
-    const bool is_shared = plan.shared_scales > 0;
-    if (is_shared) source = with_random_access(std::move(source));
+    if (plan.shared_scales > 0) source = with_random_access(std::move(source));
     std::vector<std::unique_ptr<RowWriter>> writers;
     std::vector<RowObserver*> observers;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      writers.push_back(std::make_unique<RowWriter>(outputs_.sink(1 + i), plan, columns_[i]));
-      observers.push_back(writers.back().get());
-    }
-    if (arguments_.save_scale && !is_shared) {
-      writers.push_back(std::make_unique<RowWriter>(outputs_.sink(results_without_scale()), plan,
-                                                    arguments_.quantization.scale_dtype));
-      observers.push_back(writers.back().get());
-    }
     std::optional<SumWriter> sum;
-    if (arguments_.save_sum) sum.emplace(outputs_.sink(1 + columns_.size()), plan, work.threads());
+    for (const auto& [result, path] : arguments_.results) {
+      TensorSink& sink = sink_of(result);
+      if (result == Result::sum) {
+        sum.emplace(sink, plan, work.threads());
+      } else if (result != Result::scale) {
+        writers.push_back(std::make_unique<RowWriter>(sink, plan, column_of(result)));
+      } else if (plan.shared_scales == 0) {
+        const DType dtype = arguments_.quantization.scale_dtype;
+        writers.push_back(std::make_unique<RowWriter>(sink, plan, dtype));
+      }
+    }
+    for (const auto& writer : writers) observers.push_back(writer.get());
     TensorSink& sink = outputs_.sink(0);
     const bool others_take_parts =
         (!sum || sum->takes_parts()) &&
@@ -92,8 +92,19 @@ class Normalization {
   }
 
  private:
-  std::size_t results_without_scale() const {
-    return 1 + columns_.size() + (arguments_.save_sum ? 1 : 0);
+  bool has(Result result) const { return arguments_.results.contains(result); }
+
+  // y is the first.
+  TensorSink& sink_of(Result result) {
+    const auto& all = arguments_.results;
+    return outputs_.sink(1 +
+                         static_cast<std::size_t>(std::distance(all.begin(), all.find(result))));
+  }
+
+  static Column column_of(Result result) {
+    return result == Result::mean   ? &RowBlock::mean
+           : result == Result::rstd ? &RowBlock::rstd
+                                    : &RowBlock::variance;
   }
 
   void quantize(TensorSource& source, const Plan& plan, const GivenStatistics* given,
@@ -107,10 +118,10 @@ class Normalization {
       const std::vector<double> found = shared_scales(
           source, plan, first, quantization, {.threads = options.threads, .ranks = options.ranks});
       scales = &(shared = AffineTerm(found, {}));
-      if (arguments_.save_scale) {
+      if (has(Result::scale)) {
         write_numbers(in_tensor_order(found, plan.scales),
                       {"", quantization.scale_dtype, plan.scale_shape(true)},
-                      outputs_.sink(results_without_scale()), options);
+                      sink_of(Result::scale), options);
       }
     }
     const RowQuantizer quantizer(backend_, given, affine, plan.formula, quantization, scales,
@@ -122,29 +133,24 @@ class Normalization {
 
   std::vector<OutputName> output_names() const {
     std::vector<OutputName> names{{"-o", arguments_.output.path, "", true}};
-    const auto add = [&](const char* option, const std::optional<std::string>& path,
-                         const char* tensor) {
-      if (path) names.push_back({option, *path, tensor});
-    };
-    add("--save-mean", arguments_.save_mean, "mean");
-    add("--save-rstd", arguments_.save_rstd, "rstd");
-    add("--save-variance", arguments_.save_variance, "variance");
-    add("--save-sum", arguments_.save_sum, "sum");
-    add("--save-scale", arguments_.save_scale, "scale");
+    for (const auto& [result, path] : arguments_.results) {
+      const ResultRow& row = result_row(result);
+      names.push_back({std::string(row.option), path, std::string(row.name)});
+    }
     return names;
   }
 
   Plan plan(const TensorInfo& x, const InputName& name) {
     const bool given = companions_.are_given();
-    RowNeeds needs{.whole = given, .in_tiles = !arguments_.save_sum, .given = given};
+    RowNeeds needs{.whole = given, .in_tiles = !has(Result::sum), .given = given};
     if (arguments_.quantization) needs = quantized_rows(arguments_.quantization);
     Plan plan = companions_.plan(x, name, needs);
     companions_.check(Companions::kGiven, x, name);
-    plan.wants_mean_and_rstd = !columns_.empty();
-    plan.wants_variance = arguments_.save_variance.has_value();
+    plan.wants_variance = has(Result::variance);
+    plan.wants_mean_and_rstd = plan.wants_variance || has(Result::mean) || has(Result::rstd);
     plan.saturates = arguments_.output.saturates;
     check_float8(arguments_.output, plan.out);
-    if (arguments_.save_sum && is_float8(plan.rounding)) {
+    if (has(Result::sum) && is_float8(plan.rounding)) {
       throw Error(concat("--save-sum is in the output dtype, found ", lnorm::name(plan.rounding),
                          ", expected ", dtype_list(is_larger_float)));
     }
@@ -156,7 +162,6 @@ class Normalization {
   const Arguments& arguments_;
   const Backend& backend_;
   Companions companions_;
-  std::vector<Column> columns_;
   Outputs outputs_;
 };
 
@@ -164,7 +169,7 @@ class Normalization {
 
 int apply(const Arguments& arguments) {
   const Norm& norm = arguments.normalization.options.formula.norm();
-  if (!norm.has_mean && arguments.save_mean) {
+  if (!norm.has_mean && arguments.results.contains(Result::mean)) {
     throw Error(concat(option_of(arguments.normalization.options.formula),
                        " subtracts no mean, so that there is none for --save-mean"));
   }

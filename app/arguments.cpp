@@ -8,7 +8,6 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -16,15 +15,14 @@
 
 #include "check_given.hpp"
 #include "commands.hpp"
-#include "generate/generate.hpp"
-#include "hints.hpp"
+#include "generate/description.hpp"
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
 #include "lnorm/pipeline/executor.hpp"
 #include "options.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 
@@ -34,25 +32,6 @@ namespace {
 constexpr std::string_view kMainOptions =
     " --atol --axes --bias --dtype --dx --dy --eps --json --kernels --output --rms --row "
     "--rtol --seed --softmax --to --top --weight ";
-
-// Help as CLI11 prints it, but no line is longer than 80 characters, and the options that few need are named alone.
-class HelpFormatter final : public CLI::Formatter {
- public:
-  // launcher: stands before the program's name in usage. describes_all: options.
-  HelpFormatter(std::string launcher, bool describes_all)
-      : launcher_(std::move(launcher)), describes_all_(describes_all) {}
-
-  std::string make_group(std::string group, bool is_positional,
-                         std::vector<const CLI::Option*> options) const override;
-  std::string make_footer(const CLI::App* app) const override;
-  std::string make_usage(const CLI::App* app, std::string name) const override;
-  std::string make_option(const CLI::Option* option, bool is_positional) const override;
-  std::string make_subcommand(const CLI::App* command) const override;
-
- private:
-  std::string launcher_;
-  bool describes_all_;
-};
 
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kColumn = 30;  // where descriptions begin
@@ -81,70 +60,74 @@ std::string entry(const std::string& name, const std::string& meaning) {
   return text + '\n';
 }
 
-std::string HelpFormatter::make_usage(const CLI::App* app, std::string) const {
-  const CLI::App* const program = app->get_parent();
-  const std::string usage =
-      "Usage: " + launcher_ + (program == nullptr ? app : program)->get_name() + ' ';
-  if (program == nullptr) return usage + "[COMMAND] [INPUT...] [OPTIONS]\n";
-  const std::string& command = app->get_name();
-  if (command == "compare") return usage + "compare ACTUAL EXPECTED [OPTIONS]\n";
-  if (command == "check") return usage + "check INPUT OUTPUT [OPTIONS]\n";
-  if (command == "inputs") return usage + "inputs --shape D[,D...] -o PATH [OPTIONS]\n";
-  if (command == "apply") return usage + "[apply] [INPUT...] [OPTIONS]\n";
-  return usage + command + " [INPUT...] [OPTIONS]\n";
-}
+// Help as CLI11 prints it, but no line is longer than 80 characters, and the options that few need are named alone.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  // describes_all: options.
+  HelpFormatter(const Program& program, bool describes_all)
+      : program_(program), describes_all_(describes_all) {}
 
-std::string HelpFormatter::make_group(std::string group, bool is_positional,
-                                      std::vector<const CLI::Option*> options) const {
-  if (describes_all_) {
-    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    const bool is_command = app->get_parent() != nullptr;
+    return concat("Usage: ", program_.usage(is_command ? find_command(app->get_name()) : nullptr),
+                  '\n');
   }
-  if (is_positional) return "";  // the usage has them
-  std::string described;
-  std::vector<std::string> others;
-  for (const CLI::Option* const option : options) {
-    const auto is_main = [](const std::string& one) {
-      return kMainOptions.find(concat(" --", one, ' ')) != kMainOptions.npos;
-    };
-    if (std::any_of(option->get_lnames().begin(), option->get_lnames().end(), is_main)) {
-      // The first clause says what it is.
-      const std::string meaning = make_option_desc(option);
-      described += entry(make_option_name(option, false) + make_option_opts(option),
-                         meaning.substr(0, std::min(meaning.find("; "), meaning.find(" ("))));
-    } else {
-      others.push_back(concat(" --", option->get_lnames().front()));
+
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (describes_all_) {
+      return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
     }
-  }
-  if (options.size() == 1 && described.empty()) return "";  // the group of --help
-  std::string line = described.empty() ? group + ":" : "  also";
-  std::string text = described.empty() ? "" : group + ":\n" + described;
-  for (const std::string& name : others) {
-    if (line.size() + name.size() > kWidth) {
-      text += line + '\n';
-      line = "      ";
+    if (is_positional) return "";  // the usage has them
+    std::string described;
+    std::vector<std::string> others;
+    for (const CLI::Option* const option : options) {
+      const auto is_main = [](const std::string& one) {
+        return kMainOptions.find(concat(" --", one, ' ')) != kMainOptions.npos;
+      };
+      if (std::any_of(option->get_lnames().begin(), option->get_lnames().end(), is_main)) {
+        // The first clause says what it is.
+        const std::string meaning = make_option_desc(option);
+        described += entry(make_option_name(option, false) + make_option_opts(option),
+                           meaning.substr(0, std::min(meaning.find("; "), meaning.find(" ("))));
+      } else {
+        others.push_back(concat(" --", option->get_lnames().front()));
+      }
     }
-    line += name;
+    if (options.size() == 1 && described.empty()) return "";  // the group of --help
+    std::string line = described.empty() ? group + ":" : "  also";
+    std::string text = described.empty() ? "" : group + ":\n" + described;
+    for (const std::string& name : others) {
+      if (line.size() + name.size() > kWidth) {
+        text += line + '\n';
+        line = "      ";
+      }
+      line += name;
+    }
+    return others.empty() ? text : text + line + '\n';
   }
-  return others.empty() ? text : text + line + '\n';
-}
 
-std::string HelpFormatter::make_footer(const CLI::App* app) const {
-  const CLI::App* const program = app->get_parent();
-  std::string footer = CLI::Formatter::make_footer(app);
-  if (describes_all_ || program == nullptr) return footer;
-  const std::size_t examples = footer.find("Examples:");
-  return concat(footer.substr(examples == footer.npos ? 0 : examples), launcher_,
-                program->get_name(), ' ', app->get_name(), " --help all describes all options.\n");
-}
+  std::string make_footer(const CLI::App* app) const override {
+    std::string footer = CLI::Formatter::make_footer(app);
+    if (describes_all_ || app->get_parent() == nullptr) return footer;
+    const std::size_t examples = footer.find("Examples:");
+    return concat(footer.substr(examples == footer.npos ? 0 : examples), program_.launcher,
+                  program_.name, ' ', app->get_name(), " --help all describes all options.\n");
+  }
 
-std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
-  return entry(make_option_name(option, is_positional) + make_option_opts(option),
-               make_option_desc(option));
-}
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
 
-std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
-  return entry(command->get_name(), command->get_description());
-}
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_name(), command->get_description());
+  }
+
+ private:
+  const Program& program_;
+  bool describes_all_;
+};
 
 using Words = std::span<const char* const>;
 
@@ -179,17 +162,13 @@ CLI::Option* add_valued(CLI::App& app, const Option& option, Take take) {
 struct CommandLine {
   CLI::App app;
   CLI::App* command = nullptr;  // the one that is run
-  Given given;
   Arguments arguments;
 };
 
 void add_options(CLI::App& app, const CommandRow& row, CommandLine& line) {
   for (const Option& option : all_options()) {
     if ((option.commands & row.command) == 0 || option.set == nullptr) continue;
-    const auto take = [&](const std::string& text) {
-      line.given.options.push_back(&option);
-      option.set(line.arguments, {std::string(option.name()), option.value_text(), text});
-    };
+    const auto take = [&](const std::string& text) { line.arguments.take(option, text); };
     CLI::Option* const added =
         option.is_flag() ? add_flag(app, option, take) : add_valued(app, option, take);
     added->group(std::string(option.group.empty() ? row.puts_out : option.group));
@@ -201,7 +180,7 @@ CLI::App& add_command(const CommandRow& row, CommandLine& line) {
   CLI::App& app = *line.app.add_subcommand(std::string(row.name), std::string(row.help));
   app.group("Commands");
   app.add_option(
-         row.command == kCompare ? "ACTUAL" : "INPUT", line.given.words,
+         row.command == kCompare ? "ACTUAL" : "INPUT", line.arguments.words,
          two ? "Two tensors" : "Tensors: files, FILE:NAME or JSON; standard input if not given")
       // Printed behind the name.
       ->type_name(row.command == kCompare ? "EXPECTED"
@@ -221,21 +200,20 @@ std::string version(const Program& program) {
                 ", the best of this machine\nbuilt with " LNORM_LIBRARIES);
 }
 
-void set_up(CommandLine& line, const Program& program, bool with_all_options, bool describes_all) {
+void set_up(CommandLine& line, const Program& program, bool describes_all) {
   line.app.description(program.overview);
   line.app.name(program.name);
   line.app.set_version_flag("-V,--version", [&program] { return version(program); });
-  line.app.footer(program.name + " COMMAND --help lists the options of a command.\n\n" +
-                  program.examples);
+  line.app.footer(program.footer());
   line.app.require_subcommand(1);
   line.app.allow_extras();
-  line.app.formatter(std::make_shared<HelpFormatter>(program.launcher, describes_all));
+  line.app.formatter(std::make_shared<HelpFormatter>(program, describes_all));
   for (const CommandRow& row : all_commands()) {
     CLI::App& command = add_command(row, line);
-    const bool is_run = row.command == line.given.command;
-    if (is_run) line.command = &command;
     // CLI11 takes as long to set up the options of all commands as the work on a small tensor takes.
-    if (is_run || with_all_options) add_options(command, row, line);
+    if (row.command != line.arguments.command) continue;
+    line.command = &command;
+    add_options(command, row, line);
   }
 }
 
@@ -245,12 +223,12 @@ void place_extras(CommandLine& line, Words argv) {
   const auto position = [&](const std::string& word) {
     return std::find(argv.begin(), argv.end(), word) - argv.begin();
   };
-  std::vector<std::string>& words = line.given.words;
+  std::vector<std::string>& words = line.arguments.words;
   for (const std::string& word : line.app.remaining(true)) {
     if (word == "--") continue;
     if (word.starts_with('-') && word.size() > 1 && !word.starts_with("-:") &&
         position(word) < position("--")) {
-      fail_option(line.given.command, word);
+      fail_option(line.arguments.command, word);
     }
     words.push_back(word);
   }
@@ -278,7 +256,7 @@ int print_help(const CLI::App& app, const CLI::Success& help) {
 
 // For a terminal, where no input is meant to be typed.
 int print_usage(const CommandLine& line, const Program& program, bool of_program) {
-  const HelpFormatter formatter(program.launcher, false);
+  const HelpFormatter formatter(program, false);
   const CLI::App& shown = of_program ? line.app : *line.command;
   std::cerr << program.overview << '\n'
             << formatter.make_usage(&shown, "")
@@ -323,7 +301,7 @@ std::vector<std::string> with_command(Words argv) {
 
 // Has CLI11 read the words; throws CLI::Success for help.
 void read(CommandLine& line, Words argv) {
-  const Command command = line.given.command;
+  const Command command = line.arguments.command;
   std::vector<std::string> words = with_command(argv);
   if (find_command(words.front()) != nullptr) check_words(command, argv);
   try {
@@ -343,7 +321,7 @@ void read(CommandLine& line, Words argv) {
   }
   place_extras(line, argv);
   refuse_repeated_flags(*line.command);
-  check_options(line.given);
+  check_options(line.arguments);
 }
 
 }  // namespace
@@ -385,22 +363,23 @@ std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
   const bool describes_all =
       std::distance(asked, words.end()) > 1 && asked[1] == std::string_view("all");
   if (describes_all) words.erase(asked + 1);
+  if (generates(words)) return Done{generate(program, Words(words).subspan(1))};
   CommandLine line;
-  if (names_command(words)) line.given.command = find_command(words[0])->command;
-  Arguments& arguments = line.arguments = initial_arguments(line.given.command);
-  set_up(line, program, generates(words), describes_all || generates(words));
-  if (generates(words)) return Done{generate(line.app, Words(words).subspan(1))};
+  Arguments& arguments = line.arguments;
+  if (names_command(words)) arguments.command = find_command(words[0])->command;
+  arguments = initial_arguments(arguments.command);
+  set_up(line, program, describes_all);
   try {
     read(line, words);
   } catch (const CLI::Success& help) {
     return Done{print_help(line.app, help)};
   }
   const bool may_read_terminal = (arguments.command & (kCompare | kCheck | kInputs)) == 0 &&
-                                 !arguments.lists_kernels && line.given.words.empty();
+                                 !arguments.lists_kernels && line.arguments.words.empty();
   if (may_read_terminal && os::is_terminal(os::FileDescriptor(STDIN_FILENO, false))) {
     return Done{print_usage(line, program, words.empty())};
   }
-  check_arguments(line.given, arguments);
+  check_arguments(arguments);
   arguments.input.options.in_parallel = in_parallel(arguments.work.threads);
   return arguments;
 }

@@ -1,20 +1,22 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "lnorm/core/dtype.hpp"
-#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/io/json/json_tensor.hpp"
 #include "lnorm/io/memory_tensor.hpp"
 #include "lnorm/io/open_tensor.hpp"
+#include "lnorm/kernel/quantize.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/measure/top.hpp"
 #include "lnorm/measure/worst.hpp"
@@ -43,6 +45,32 @@ enum Command : unsigned {
 };
 using Commands = unsigned;
 inline constexpr Commands kAllCommands = 4095;
+
+// What a command writes, in the order of its outputs.
+enum class Result : std::size_t { y, mean, rstd, variance, sum, scale, dx, dweight, dbias };
+
+// A row of the one table of results.
+struct ResultRow {
+  Result result;
+  Commands commands;
+  std::string_view name;    // in C and Python, and of its tensor
+  std::string_view option;  // that says where it goes
+};
+inline constexpr std::array<ResultRow, 9> kResults{{
+    {Result::y, kApply | kSoftmax | kConvert, "y", "-o"},
+    {Result::mean, kApply, "mean", "--save-mean"},
+    {Result::rstd, kApply, "rstd", "--save-rstd"},
+    {Result::variance, kApply, "variance", "--save-variance"},
+    {Result::sum, kApply, "sum", "--save-sum"},
+    {Result::scale, kApply, "scale", "--save-scale"},
+    {Result::dx, kGrad, "dx", "--dx"},
+    {Result::dweight, kGrad, "dweight", "--dweight"},
+    {Result::dbias, kGrad, "dbias", "--dbias"},
+}};
+
+constexpr const ResultRow& result_row(Result result) {
+  return kResults[static_cast<std::size_t>(result)];
+}
 
 // Rows from the first up to end, as a slice of Python: negative ones count from the end.
 struct RowRange {
@@ -75,19 +103,11 @@ struct NormalizationArguments {
 // Whose largest |y| makes the scale of quantized results.
 enum class ScaleOf { row, tensor, group, given };
 
-struct QuantizationArguments {
+// qmax: 0 if it is not given.
+struct QuantizationArguments : Quantization {
   std::optional<ScaleOf> scale_of;  // of results that are not quantized nothing is given
-  std::int64_t group = 0;
-  std::optional<AxisList> axes;  // whose elements share a scale, if not those of a row
-  std::optional<double> qmax;
-  double amax_min = 0;
-  double amax_max = kInfinity;
-  double scale_min = 0;
-  double scale_max = kInfinity;
-  bool power_of_two = false;
-  DType scale_dtype = DType::float32;
-  bool rounds_y = false;
-  bool is_transposed = false;  // the kernel's scales, groups first
+  std::optional<AxisList> axes;     // whose elements share a scale, if not those of a row
+  bool is_transposed = false;       // the kernel's scales, groups first
 
   explicit operator bool() const { return scale_of.has_value(); }
 };
@@ -138,11 +158,18 @@ struct PageArguments {
   bool is_wanted() const { return !path.empty(); }
 };
 
+struct Option;  // options.hpp
+
 // The arguments of one command; what it has no option for stays as it is here.
 struct Arguments {
   Command command = kApply;
+  std::vector<const Option*> options;  // as they were given
+  std::vector<std::string> words;      // the others of the command line
+
   InputArguments input;  // compare: of both tensors, ACTUAL and EXPECTED
   TensorWords tensors;   // beside these
+  // Where results go, but for y, which has output.path; of grad one at least.
+  std::map<Result, std::string> results;
   NormalizationArguments normalization;
   std::optional<NormalizedAxes> axes;  // as given
   QuantizationArguments quantization;
@@ -165,17 +192,9 @@ struct Arguments {
   std::optional<Top> top;  // rows, tensors or features, of those that stand out
 
   // apply
-  std::optional<std::string> save_mean;
-  std::optional<std::string> save_rstd;
-  std::optional<std::string> save_variance;
-  std::optional<std::string> save_sum;
-  std::optional<std::string> save_scale;
   bool keepdim = true;
 
   // grad
-  std::optional<std::string> dx;  // where it goes, as the others; one of them at least
-  std::optional<std::string> dweight;
-  std::optional<std::string> dbias;
   std::optional<DType> parameter_dtype;  // of dweight and dbias
 
   // explain
@@ -208,6 +227,13 @@ struct Arguments {
   // inputs
   std::optional<Shape> made_shape;
   std::uint64_t seed = 0;
+
+  // Takes an option. Throws Error for a text that it does not have. text: empty for a flag.
+  void take(const Option& option, const std::string& text);
+  // Whether the option is given, by any of its names.
+  bool has(std::string_view option) const;
+  // The first one of these, with blanks between them, that is given; empty if none is.
+  std::string_view first_of(std::string_view names) const;
 };
 
 // Nothing is left to do: help or the version was printed, or wrong usage was reported.
@@ -215,12 +241,19 @@ struct Done {
   int exit_status;
 };
 
+struct CommandRow;  // commands.hpp
+
 // What help says of the program itself.
 struct Program {
   std::string name;
   std::string launcher;  // stands before the name in usage
   std::string overview;
   std::string examples;
+
+  // How it is called. command: null for any.
+  std::string usage(const CommandRow* command) const;
+  // The end of its help.
+  std::string footer() const;
 };
 extern const Program kLnorm;
 

@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "companions.hpp"
-#include "compare_sets.hpp"
+#include "each_tensor.hpp"
 #include "judging.hpp"
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/dtype_table.hpp"
@@ -43,10 +43,9 @@ std::string output_word(const Arguments& arguments, const Selection* selection) 
 }
 
 // Whether OUTPUT is not all that is judged.
-bool judges_more(const TensorWords& tensors) {
-  return tensors.contains(TensorRole::dy) || tensors.contains(TensorRole::actual_mean) ||
-         tensors.contains(TensorRole::actual_rstd) || tensors.contains(TensorRole::actual_scale) ||
-         tensors.contains(TensorRole::actual_sum);
+bool judges_more(const Arguments& arguments) {
+  constexpr std::string_view kMore = "--dy --actual-mean --actual-rstd --actual-scale --actual-sum";
+  return !arguments.first_of(kMore).empty();
 }
 
 // Leaves those of --only, without those of --skip. Throws Error for a pattern that none matches.
@@ -69,12 +68,9 @@ void choose_tensors(const PairingRules& rules, Selection& selection) {
 
 // For options that show more than a line of a tensor.
 void refuse_details(const Arguments& arguments, bool several) {
-  const std::string_view option = arguments.worst       ? "--worst"
-                                  : arguments.histogram ? "--histogram"
-                                  : arguments.rows_out  ? "--rows-out"
-                                                        : "";
+  const std::string_view option = arguments.first_of("--worst --histogram --rows-out");
   if (!several || option.empty()) return;
-  if (judges_more(arguments.tensors)) {
+  if (judges_more(arguments)) {
     throw Error(
         concat(option, " shows OUTPUT alone, found gradients or statistics to judge as well"));
   }
@@ -84,23 +80,23 @@ void refuse_details(const Arguments& arguments, bool several) {
 
 // Quantized outputs have a verdict, and nothing else.
 void refuse_with_quantized(const Arguments& arguments) {
-  const TensorWords& tensors = arguments.tensors;
-  const std::string_view option = arguments.worst                         ? "--worst"
-                                  : arguments.histogram                   ? "--histogram"
-                                  : arguments.rows_out                    ? "--rows-out"
-                                  : arguments.page.is_wanted()            ? "--page"
-                                  : has_criteria(arguments)               ? "a criterion"
-                                  : tensors.contains(TensorRole::mask)    ? "--mask"
-                                  : tensors.contains(TensorRole::dy)      ? "--dy"
-                                  : !tensors.contains(TensorRole::output) ? "no OUTPUT"
-                                                                          : "";
+  const std::string_view details = arguments.first_of("--worst --histogram --rows-out");
+  const std::string_view tensors = arguments.first_of("--mask --dy");
+  const bool has_output = arguments.tensors.contains(TensorRole::output);
+  const std::string_view option = !details.empty()             ? details
+                                  : arguments.page.is_wanted() ? "--page"
+                                  : has_criteria(arguments)    ? "a criterion"
+                                  : !tensors.empty()           ? tensors
+                                  : !has_output                ? "no OUTPUT"
+                                                               : "";
   if (!option.empty())
     throw Error(concat("--quantize judges OUTPUT and its scales, found ", option));
 }
 
 // Whether an option asks for a comparison of OUTPUT with the exact result.
 bool wants_details(const Arguments& arguments) {
-  return arguments.worst || arguments.histogram || arguments.rows_out || arguments.page.is_wanted();
+  return arguments.page.is_wanted() ||
+         !arguments.first_of("--worst --histogram --rows-out").empty();
 }
 
 // Makes it: reads x once more, and writes the exact result to a temporary file. Both sources have random access.
@@ -212,6 +208,9 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
+  // Whether rows are sums that are not rounded.
+  bool is_sum() const { return has(TensorRole::residual) && !arguments_.normalization.round_sum; }
+
   // INPUT alone; null where there is no residual, or it cannot be read again.
   TensorSource* without_residual(TensorSource& alone) const {
     return has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr;
@@ -222,19 +221,18 @@ class Checking {
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
     TensorSource& actual = *companions_.open(TensorRole::output, x, true);
-    const CheckInputs inputs{
-        .x = source,
-        .actual = actual,
-        .alone = without_residual(alone),
-        .residual = companions_.residual_again(alone.info()),
-        .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
-        .weight = companions_.weight(),
-        .bias = companions_.bias(),
-        .affine = affine,
-        .given = companions_.given(plan),
-        .mean = companions_.open(TensorRole::actual_mean, x, true),
-        .rstd = companions_.open(TensorRole::actual_rstd, x, true),
-        .mask = mask};
+    const CheckInputs inputs{.x = source,
+                             .actual = actual,
+                             .alone = without_residual(alone),
+                             .residual = companions_.residual_again(alone.info()),
+                             .is_sum = is_sum(),
+                             .weight = companions_.weight(),
+                             .bias = companions_.bias(),
+                             .affine = affine,
+                             .given = companions_.given(plan),
+                             .mean = companions_.open(TensorRole::actual_mean, x, true),
+                             .rstd = companions_.open(TensorRole::actual_rstd, x, true),
+                             .mask = mask};
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
       found.details = std::make_shared<Comparison>(
@@ -259,9 +257,8 @@ class Checking {
                                  .given = companions_.given(plan),
                                  .quantization = quantization,
                                  .given_scale = companions_.given_scale(plan)};
-    const CheckOptions asked = check_options(plan.rounding);
-    const bool is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum;
-    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum, asked, options);
+    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum(),
+                                         check_options(plan.rounding), options);
     actual.finish();
     return found;
   }
@@ -290,7 +287,7 @@ class Checking {
         .dx = dx,
         .dweight = dweight,
         .dbias = dbias,
-        .is_sum = has(TensorRole::residual) && !arguments_.normalization.round_sum,
+        .is_sum = is_sum(),
         .is_uniform = (is_number(dweight) || is_number(dbias)) && !x.shape.empty(),
         .weight = companions_.weight(),
         .bias = companions_.bias()};
@@ -303,14 +300,14 @@ class Checking {
   }
 
   GradPlan make_grad_plan(const TensorInfo& x, const InputName& name) {
-    companions_.find({TensorRole::dy, TensorRole::mean, TensorRole::rstd, TensorRole::variance,
-                      TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias},
-                     x, name);
+    static constexpr auto kJudged = {TensorRole::actual_dx, TensorRole::actual_dweight,
+                                     TensorRole::actual_dbias};
+    companions_.find({TensorRole::dy}, x, name);
+    companions_.find(Companions::kGiven, x, name);
+    companions_.find(kJudged, x, name);
     GradPlan plan = lnorm::make_grad_plan(companions_.gradient_inputs(x, name, false),
                                           arguments_.normalization.options, {}, {}, kWholeRows);
-    companions_.check_shapes(
-        {TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias}, x,
-        &plan.rows);
+    companions_.check_shapes(kJudged, x, &plan.rows);
     return plan;
   }
 
@@ -320,16 +317,11 @@ class Checking {
     companions_.find(kJudged, x, name);
     companions_.check_shapes(kJudged, x);
     const TensorInfo* const actual = companions_.info(TensorRole::output);
-    RowNeeds needs = kWholeRows;
-    if (arguments_.quantization) {
-      needs = quantized_rows(arguments_.quantization);
-      needs.ordered = true;
-      if (!is_quantized_dtype(actual->dtype)) {
-        throw Error(concat(printable(actual->name), ": is ", lnorm::name(actual->dtype),
-                           ", expected ", dtype_list(is_quantized_dtype), " with --quantize"));
-      }
+    if (arguments_.quantization && !is_quantized_dtype(actual->dtype)) {
+      throw Error(concat(printable(actual->name), ": is ", lnorm::name(actual->dtype),
+                         ", expected ", dtype_list(is_quantized_dtype), " with --quantize"));
     }
-    Plan plan = companions_.plan(x, name, needs,
+    Plan plan = companions_.plan(x, name, observed_rows(arguments_.quantization),
                                  actual != nullptr ? std::optional(actual->dtype) : std::nullopt);
     companions_.check({TensorRole::actual_scale}, x, name, &plan);
     plan.saturates = arguments_.output.saturates;
@@ -399,7 +391,7 @@ int check(const Arguments& arguments) {
   check_quantization(arguments);
   Inputs inputs = open_inputs(arguments);
   auto* const selection = std::get_if<Selection>(&inputs);
-  const bool several = selection == nullptr || selection->several || judges_more(arguments.tensors);
+  const bool several = selection == nullptr || selection->several || judges_more(arguments);
   if (selection != nullptr && selection->tensors.empty()) {
     throw Error(concat(printable(selection->name), ": has no tensors"));
   }

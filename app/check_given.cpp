@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <optional>
 
 #include "commands.hpp"
-#include "hints.hpp"
-#include "judging.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/open_tensor.hpp"
@@ -18,6 +18,110 @@
 namespace lnorm::app {
 
 namespace {
+
+// "--layer_norm_eps=1" is "layer-norm-eps".
+std::string canonical(std::string_view word) {
+  word = word.substr(0, word.find('='));
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  std::string result = lower_case(word);
+  std::replace(result.begin(), result.end(), '_', '-');
+  return result;
+}
+
+bool contains(std::string_view words, std::string_view word) {
+  const auto all = split(words, ' ');
+  return !word.empty() && std::find(all.begin(), all.end(), word) != all.end();
+}
+
+// Without dashes.
+std::vector<std::string> long_names(Commands commands) {
+  std::vector<std::string> names;
+  for (const Option& option : all_options()) {
+    if ((option.commands & commands) == 0) continue;
+    for (const std::string_view name : split(option.names, ',')) {
+      if (name.starts_with("--")) names.emplace_back(name.substr(2));
+    }
+  }
+  return names;
+}
+
+bool has_long_name(Command command, const std::string& name) {
+  return find_option(command, concat("--", name)) != nullptr;
+}
+
+// An option of ours that a word of another tool stands for.
+struct Meaning {
+  std::string_view option;  // empty: there is none
+  std::string_view hint;
+};
+
+// The first one in these commands, or the last one of all.
+Meaning meaning_of(std::string_view word, std::optional<Command> command) {
+  Meaning found;
+  for (const Option& option : all_options()) {
+    for (const Called& called : option.called) {
+      if (!contains(called.words, word)) continue;
+      found = {called.name.empty() ? option.name() : called.name, called.hint};
+      const Commands in = called.in == 0 ? option.commands : called.in;
+      if (command && (in & *command) != 0) return found;
+    }
+  }
+  return command ? Meaning{} : found;
+}
+
+// "lnorm stats", "lnorm apply, stats and softmax"; empty if no command has the option.
+std::string commands_with(std::string_view option) {
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : all_commands()) {
+    if (find_option(row.command, option) != nullptr) names.push_back(row.name);
+  }
+  return names.empty() ? "" : concat("lnorm ", listed(names, " and "));
+}
+
+// Whether other commands write their output to what the word names.
+bool names_output(const std::string& word) {
+  if (word == "o" || word == "output") return true;
+  return meaning_of(word, kApply).option == "-o";
+}
+
+std::string is_an_option(std::string_view option) {
+  return concat(option, " is an option of ", commands_with(option));
+}
+
+// What to try in place of an option that a command does not have: the nearest that it has, ours for another tool's word, or the
+// commands that have it.
+std::string hint_for_option(Command command, std::string_view word) {
+  const std::string name = canonical(word);
+  if (has_long_name(command, name)) return concat("did you mean --", name, "?");
+  if (const Meaning meaning = meaning_of(name, command); !meaning.option.empty()) {
+    return meaning.hint.empty() ? concat("here it is ", meaning.option) : std::string(meaning.hint);
+  }
+  if (names_output(name)) {
+    return find_option(command, "--page") == nullptr
+               ? "the result goes to standard output: > FILE"
+               : "the report goes to standard output: > FILE; --page writes a page";
+  }
+  const std::string option = concat(name.size() == 1 ? "-" : "--", name);
+  if (!commands_with(option).empty()) return is_an_option(option);
+  // The command has none of the options that the word may stand for.
+  const std::string_view other = meaning_of(name, {}).option;
+  if (!other.empty()) return is_an_option(other);
+  std::vector<std::string> candidates = long_names(command);
+  candidates.emplace_back("version");
+  const std::string near = nearest(name, candidates);
+  if (near == "version") return "lnorm --version";  // of the program, not of a command
+  if (!near.empty()) return concat("did you mean --", near, "?");
+  const std::string elsewhere = nearest(name, long_names(kAllCommands), Nearness::strict);
+  if (!elsewhere.empty()) return is_an_option(concat("--", elsewhere));
+  return hint_of(command);
+}
+
+// Whether a word is an option of the command, or one that hint_for_option knows, but for a dash: "-eps".
+bool lacks_dash(Command command, std::string_view word) {
+  if (word.size() < 3 || word[0] != '-' || word[1] == '-' || word == "-help") return false;
+  const std::string name = canonical(word);
+  return has_long_name(command, name) || !meaning_of(name, command).option.empty();
+}
 
 // Whether a word is meant as an option wherever it stands: "--rms" and "-o", but not "-1" or "-inf".
 bool looks_like_option(std::string_view word) {
@@ -57,22 +161,16 @@ void refuse_options(Command command, std::span<const char* const> files) {
 
 constexpr std::string_view kAnyName = "--to npy writes .npy there, whatever its name is";
 
-bool has_any(const Given& given, std::string_view options) {
-  const auto names = split(options, ' ');
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return given.has(name); });
-}
-
 // "--axis, --axes and --normalized-shape"; of two, "them".
 std::string all_of(std::string_view options) {
   const auto names = split(options, ' ');
   return names.size() == 2 ? "them" : listed(names, " and ");
 }
 
-void check_one_of(const Given& given, const Option& option) {
+void check_one_of(const Arguments& arguments, const Option& option) {
   if (option.one_of.empty()) return;
   const auto names = split(option.one_of, ' ');
-  for (const Option* const other : given.options) {
+  for (const Option* const other : arguments.options) {
     if (other <= &option || std::find(names.begin(), names.end(), other->name()) == names.end()) {
       continue;
     }
@@ -81,21 +179,15 @@ void check_one_of(const Given& given, const Option& option) {
   }
 }
 
-void check_effect(const Given& given, const Option& option, const NoEffect& no_effect) {
-  if ((no_effect.in & given.command) == 0) return;
-  if (!no_effect.without.empty() && !has_any(given, no_effect.without)) {
-    std::string needed;
-    for (const std::string_view other : split(no_effect.without, ' ')) {
-      needed += concat(needed.empty() ? "" : " or ", other);
-    }
+void check_effect(const Arguments& arguments, const Option& option, const NoEffect& no_effect) {
+  if ((no_effect.in & arguments.command) == 0) return;
+  if (!no_effect.without.empty() && arguments.first_of(no_effect.without).empty()) {
+    const std::string needed = joined(split(no_effect.without, ' '), " or ");
     throw Error(concat(option.name(), " has no effect without ", needed));
   }
-  if (given.has(no_effect.unless)) return;
-  for (const std::string_view other : split(no_effect.beside, ' ')) {
-    if (given.has(other)) {
-      throw Error(concat(option.name(), " has no effect beside ", other));
-    }
-  }
+  const std::string_view other = arguments.first_of(no_effect.beside);
+  if (other.empty() || arguments.has(no_effect.unless)) return;
+  throw Error(concat(option.name(), " has no effect beside ", other));
 }
 
 void check_sum_rounding(const Arguments& arguments) {
@@ -124,12 +216,13 @@ void check_positions(std::string_view option, const std::vector<Value>& values,
 }
 
 // What a raw file does not tell must be told, and of no other file. inputs: how many the command has.
-void check_raw(const Given& given, InputArguments& input, std::size_t inputs = 1) {
+void check_raw(Arguments& arguments, std::size_t inputs) {
+  InputArguments& input = arguments.input;
   check_positions("--from", input.from, inputs);
   check_positions("--as", input.as, inputs);
   check_positions("--offset", input.offsets, inputs);
   const ReadOptions& options = input.options = input.reading(0);
-  const bool has_shape = given.has("--shape");
+  const bool has_shape = arguments.has("--shape");
   const auto& from = input.from;
   if (options.from == Format::raw ||
       std::find(from.begin(), from.end(), Format::raw) != from.end()) {
@@ -138,24 +231,21 @@ void check_raw(const Given& given, InputArguments& input, std::size_t inputs = 1
                 concat(options.as ? "" : "--as float32", options.as || has_shape ? "" : " ",
                        has_shape ? "" : "--shape 2,3"));
   }
-  const bool has_normalized_shape = find_option(given.command, "--normalized-shape") != nullptr;
-  const bool has_bias = find_option(given.command, "--bias") != nullptr;
+  const bool has_normalized_shape = find_option(arguments.command, "--normalized-shape") != nullptr;
+  const bool has_bias = find_option(arguments.command, "--bias") != nullptr;
   for (const auto& [name, hint] : {
            std::pair{"--shape", has_normalized_shape ? kKeepsShape : ""},
            std::pair{"--offset", std::string_view(has_bias ? "what is added is --bias" : "")},
            std::pair{"--big-endian", std::string_view()},
        }) {
-    if (!given.has(name)) continue;
+    if (!arguments.has(name)) continue;
     throw Error(concat(name, " has no effect without --from raw"),
                 std::string(options.as && has_shape ? "--from raw" : hint));
   }
 }
 
 // A name whose extension is none of a format that we write.
-void check_extension(std::string_view option, const std::optional<std::string>& name,
-                     std::string_view hint = "") {
-  if (!name) return;
-  const std::string& path = *name;
+void check_extension(std::string_view option, const std::string& path, std::string_view hint) {
   const std::string found = std::filesystem::path(path).extension().string();
   std::vector<std::string> written;
   for (const FormatRow& row : formats()) {
@@ -170,12 +260,17 @@ void check_extension(std::string_view option, const std::optional<std::string>& 
               std::string(hint));
 }
 
-void check_apply(const Arguments& arguments) {
-  check_extension("--save-mean", arguments.save_mean);
-  check_extension("--save-rstd", arguments.save_rstd);
-  check_extension("--save-variance", arguments.save_variance);
-  check_extension("--save-sum", arguments.save_sum);
-  check_extension("--save-scale", arguments.save_scale);
+// Gradients have the format that is asked for, if one is; what apply saves beside y has not.
+void check_extensions(const Arguments& arguments) {
+  const bool has_format = arguments.output.format.has_value();
+  if ((arguments.command & (kApply | kSoftmax | kConvert)) != 0 && !has_format) {
+    check_extension("-o", arguments.output.path, kAnyName);
+  }
+  const bool is_grad = arguments.command == kGrad;
+  for (const auto& [result, path] : arguments.results) {
+    if (is_grad && has_format) continue;
+    check_extension(result_row(result).option, path, is_grad ? kAnyName : "");
+  }
 }
 
 void check_backward(const Arguments& arguments) {
@@ -185,21 +280,17 @@ void check_backward(const Arguments& arguments) {
                      " has no part in the gradient, expected sum"));
 }
 
-void check_grad(const Given& given, Arguments& arguments) {
+void check_grad(Arguments& arguments) {
   if (!arguments.tensors.contains(TensorRole::dy)) {
-    const std::vector<std::string>& words = given.words;
+    const std::vector<std::string>& words = arguments.words;
     throw Error("grad needs --dy, the gradient of what lnorm apply writes",
                 words.size() == 2
                     ? concat("lnorm grad ", shell_word(words[0]), " --dy ", shell_word(words[1]))
-                    : hint_of(given.command));
+                    : hint_of(arguments.command));
   }
   check_backward(arguments);
   check_sum_rounding(arguments);
-  if (!arguments.dx && !arguments.dweight && !arguments.dbias) arguments.dx = "-";
-  if (arguments.output.format) return;
-  check_extension("--dx", arguments.dx, kAnyName);
-  check_extension("--dweight", arguments.dweight, kAnyName);
-  check_extension("--dbias", arguments.dbias, kAnyName);
+  if (arguments.results.empty()) arguments.results[Result::dx] = "-";
 }
 
 // Beside the report on standard output.
@@ -225,8 +316,8 @@ bool are_same_file(const std::string& a, const std::string& b) {
 }
 
 // Files beside the report on standard output: they are no file that is read, and no other one of them.
-void check_saved_reports(const std::vector<std::string>& words, const Arguments& arguments) {
-  std::vector<std::string> taken = words;
+void check_saved_reports(const Arguments& arguments) {
+  std::vector<std::string> taken = arguments.words;
   for (const auto& [role, word] : arguments.tensors) taken.push_back(word);
   const std::optional<std::string> page = arguments.page.path.empty() || arguments.page.path == "-"
                                               ? std::nullopt
@@ -247,25 +338,25 @@ void check_saved_reports(const std::vector<std::string>& words, const Arguments&
   }
 }
 
-void check_compare(const Given& given, Arguments& arguments) {
+void check_compare(Arguments& arguments) {
   check_page(arguments.page);
-  if (given.words.size() != 2) {
+  if (arguments.words.size() != 2) {
     throw Error(
-        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", given.words.size()),
-        hint_of(given.command));
+        concat("compare takes two tensors, ACTUAL and EXPECTED, found ", arguments.words.size()),
+        hint_of(arguments.command));
   }
-  check_raw(given, arguments.input, 2);
-  check_saved_reports(given.words, arguments);
-  arguments.input.names = given.words;
+  check_raw(arguments, 2);
+  check_saved_reports(arguments);
+  arguments.input.names = arguments.words;
 }
 
-void check_check(const Given& given, Arguments& arguments) {
+void check_check(Arguments& arguments) {
   check_page(arguments.page);
-  const std::vector<std::string>& words = given.words;
+  const std::vector<std::string>& words = arguments.words;
   const bool is_backward = arguments.tensors.contains(TensorRole::dy);
   if (words.size() != 2 && !(words.size() == 1 && is_backward)) {
     throw Error(concat("check takes two tensors, INPUT and OUTPUT, found ", words.size()),
-                is_backward ? "with --dy, INPUT alone will do" : hint_of(given.command));
+                is_backward ? "with --dy, INPUT alone will do" : hint_of(arguments.command));
   }
   for (const TensorRole role :
        {TensorRole::actual_mean, TensorRole::actual_rstd, TensorRole::actual_sum}) {
@@ -276,22 +367,21 @@ void check_check(const Given& given, Arguments& arguments) {
   check_given_statistics(arguments);
   check_affine_options(arguments);
   const auto gradients =
-      std::count_if(given.options.begin(), given.options.end(),
+      std::count_if(arguments.options.begin(), arguments.options.end(),
                     [](const Option* option) { return option->name().starts_with("--actual-"); });
-  check_raw(given, arguments.input,
-            words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
-  check_saved_reports(words, arguments);
+  check_raw(arguments, words.size() + (is_backward ? 1 : 0) + static_cast<std::size_t>(gradients));
+  check_saved_reports(arguments);
   arguments.input.names = {words[0]};
   if (words.size() == 2 && !words[1].empty()) arguments.tensors[TensorRole::output] = words[1];
 }
 
-void check_made_inputs(const Given& given, const Arguments& arguments) {
-  if (!given.words.empty()) {
-    throw Error(concat("inputs reads no tensors, found ", printable(given.words.front())),
-                concat("-o ", shell_word(given.words.front())));
+void check_made_inputs(const Arguments& arguments) {
+  if (!arguments.words.empty()) {
+    throw Error(concat("inputs reads no tensors, found ", printable(arguments.words.front())),
+                concat("-o ", shell_word(arguments.words.front())));
   }
   if (!arguments.made_shape) throw Error("inputs needs --shape", "--shape 8,1025");
-  if (!given.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");
+  if (!arguments.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");
   const std::string& path = arguments.output.path;
   const std::string kind = path.ends_with('/') ? "" : extension(path);
   if (path == "-" || (!kind.empty() && kind != ".npz" && kind != ".safetensors")) {
@@ -304,9 +394,20 @@ void check_made_inputs(const Given& given, const Arguments& arguments) {
   }
 }
 
+// What to try instead of a second input that is no file.
+std::string hint_for_second(const Arguments& arguments, const std::string& second) {
+  if (find_command(second) != nullptr) {
+    return concat("the command comes first: lnorm ", second, ' ', shell_word(arguments.words[0]));
+  }
+  const bool may_be_output =
+      find_option(arguments.command, "-o") != nullptr && !arguments.has("-o");
+  if (!may_be_output || second.find(':') != second.npos) return "";
+  return concat("-o ", shell_word(second), " writes there");
+}
+
 // The tensors that a command names; otherwise standard input.
-void take_inputs(const Given& given, InputArguments& input) {
-  const std::vector<std::string>& words = given.words;
+void take_inputs(Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.words;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string path = words[i].substr(0, words[i].rfind(':'));
     if (is_file(words[i]) || is_file(path)) continue;
@@ -315,20 +416,20 @@ void take_inputs(const Given& given, InputArguments& input) {
                        : i == 2 ? "rd"
                                 : "th",
                        " INPUT"),
-                hint_for_second(given.command, given.has("-o"), words[0], words[i]));
+                hint_for_second(arguments, words[i]));
   }
-  if (!words.empty()) input.names = words;
+  if (!words.empty()) arguments.input.names = words;
 }
 
 // A list of wrong kernels depends on nothing but which are chosen.
-void check_list(const Given& given) {
+void check_list(const Arguments& arguments) {
   const auto allowed =
       split("--list --kernels --skip-kernels --quantize --json --linewidth --color", ' ');
-  for (const Option* const option : given.options) {
+  for (const Option* const option : arguments.options) {
     if (std::find(allowed.begin(), allowed.end(), option->name()) != allowed.end()) continue;
     throw Error(concat(option->name(), " has no effect beside --list"));
   }
-  if (!given.words.empty()) throw Error("--list tries nothing, found an input");
+  if (!arguments.words.empty()) throw Error("--list tries nothing, found an input");
 }
 
 }  // namespace
@@ -350,6 +451,20 @@ void check_affine_options(const Arguments& arguments) {
 
 bool is_file(const std::string& name) {
   return is_standard_input(name) || is_json_literal(name) || os::status(name);
+}
+
+std::string hint_for_command(std::string_view word) {
+  const std::string name = canonical(word);
+  if (name == "help" || name == "version") return concat("here it is lnorm --", name);
+  if (name == "rmsnorm" || name == "rms-norm") return "here it is lnorm apply --rms";
+  std::vector<std::string> names;
+  for (const CommandRow& row : all_commands()) {
+    if (contains(row.called, name)) return concat("here it is lnorm ", row.name);
+    names.emplace_back(row.name);
+  }
+  const std::string near = nearest(name, names);
+  return near.empty() ? "lnorm --help lists the commands"
+                      : concat("did you mean lnorm ", near, "?");
 }
 
 void fail_option(Command command, const std::string& word) {
@@ -383,47 +498,29 @@ void check_words(Command command, std::span<const char* const> argv) {
   }
 }
 
-std::string hint_for_second(Command command, bool has_output, const std::string& first,
-                            const std::string& second) {
-  if (find_command(second) != nullptr) {
-    return concat("the command comes first: lnorm ", second, ' ', shell_word(first));
-  }
-  const bool may_be_output = find_option(command, "-o") != nullptr && !has_output;
-  if (!may_be_output || second.find(':') != second.npos) return "";
-  return concat("-o ", shell_word(second), " writes there");
-}
-
-bool Given::has(std::string_view option) const {
-  return std::any_of(options.begin(), options.end(),
-                     [&](const Option* one) { return one->has_name(option); });
-}
-
-void check_options(const Given& given) {
-  for (const Option* const option : given.options) check_one_of(given, *option);
-  for (const Option* const option : given.options) {
-    for (const NoEffect& no_effect : option->no_effect) check_effect(given, *option, no_effect);
+void check_options(const Arguments& arguments) {
+  for (const Option* const option : arguments.options) check_one_of(arguments, *option);
+  for (const Option* const option : arguments.options) {
+    for (const NoEffect& no_effect : option->no_effect) check_effect(arguments, *option, no_effect);
   }
 }
 
-void check_arguments(const Given& given, Arguments& arguments) {
-  if (given.command == kCompare) return check_compare(given, arguments);
-  if (given.command == kCheck) return check_check(given, arguments);
-  if (given.command == kInputs) return check_made_inputs(given, arguments);
+void check_arguments(Arguments& arguments) {
+  if (arguments.command == kCompare) return check_compare(arguments);
+  if (arguments.command == kCheck) return check_check(arguments);
+  if (arguments.command == kInputs) return check_made_inputs(arguments);
   check_given_statistics(arguments);
-  if (given.command == kGrad) {
-    check_grad(given, arguments);
-  } else if (given.command != kMutants) {
+  if (arguments.command == kGrad) {
+    check_grad(arguments);
+  } else if (arguments.command != kMutants) {
     check_affine_options(arguments);
   }
-  if (given.command == kReport) check_page_extension("-o", arguments.page.path);
-  if ((given.command & (kApply | kSoftmax | kConvert)) != 0 && !arguments.output.format) {
-    check_extension("-o", arguments.output.path, kAnyName);
-  }
-  check_apply(arguments);
-  check_saved_reports(given.words, arguments);
-  if (arguments.lists_kernels) return check_list(given);
-  check_raw(given, arguments.input, arguments.tensors.contains(TensorRole::dy) ? 2 : 1);
-  take_inputs(given, arguments.input);
+  if (arguments.command == kReport) check_page_extension("-o", arguments.page.path);
+  check_extensions(arguments);
+  check_saved_reports(arguments);
+  if (arguments.lists_kernels) return check_list(arguments);
+  check_raw(arguments, arguments.tensors.contains(TensorRole::dy) ? 2 : 1);
+  take_inputs(arguments);
 }
 
 }  // namespace lnorm::app

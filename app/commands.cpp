@@ -28,7 +28,8 @@ constexpr std::array kCommands{
             "PATH:MEMBER names one tensor of a file of several; - is standard input. JSON has\n"
             "no dtype: it is read as float64, or as --as says.\n"
             "Exit status: 0 done, 1 compare or check found a difference or a wrong kernel\n"
-            "passes mutants, 2 anything that kept the work from being done."},
+            "passes mutants, 2 anything that kept the work from being done.",
+        .usage = "[apply] [INPUT...]"},
     CommandRow{.command = kStats,
                .name = "stats",
                .help = "What normalization does to every row, in numbers",
@@ -71,7 +72,8 @@ constexpr std::array kCommands{
             "  echo '{\"m.x\": [1, 2], \"m.y\": 3, \"m.z\": 4}' > b.json\n"
             "  lnorm compare a.json b.json --rename 'm.*={1}' --common\n"
             "\n"
-            "Exit status: 0 they agree, 1 they differ, 2 they could not be compared."},
+            "Exit status: 0 they agree, 1 they differ, 2 they could not be compared.",
+        .usage = "compare ACTUAL EXPECTED"},
     CommandRow{
         .command = kCheck,
         .name = "check",
@@ -96,7 +98,8 @@ constexpr std::array kCommands{
             "  lnorm x.json --unbiased | lnorm check x.json - --json\n"
             "\n"
             "Exit status: 0 correctly rounded or within rounding, 1 it differs, 2 it could\n"
-            "not be judged."},
+            "not be judged.",
+        .usage = "check INPUT OUTPUT"},
     CommandRow{
         .command = kMutants,
         .name = "mutants",
@@ -142,7 +145,8 @@ constexpr std::array kCommands{
             "Examples:\n"
             "  lnorm inputs --shape 8,100 -o cases/\n"
             "  lnorm mutants cases/ && echo 'none passes'\n"
-            "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz"},
+            "  lnorm inputs --shape 2,3,64 --normalized-shape 3,64 --rms -o cases.npz",
+        .usage = "inputs --shape D[,D...] -o PATH"},
     CommandRow{.command = kSoftmax,
                .name = "softmax",
                .help = "Softmax of every row",
@@ -246,6 +250,18 @@ const CommandRow* find_command(std::string_view name) {
   const auto* const found = std::find_if(kCommands.begin(), kCommands.end(),
                                          [&](const CommandRow& row) { return row.name == name; });
   return found == kCommands.end() ? nullptr : found;
+}
+
+std::string Program::usage(const CommandRow* command) const {
+  return concat(launcher, name, ' ',
+                command == nullptr       ? "[COMMAND] [INPUT...]"
+                : command->usage.empty() ? concat(command->name, " [INPUT...]")
+                                         : std::string(command->usage),
+                " [OPTIONS]");
+}
+
+std::string Program::footer() const {
+  return concat(name, " COMMAND --help lists the options of a command.\n\n", examples);
 }
 
 std::string hint_of(Command command) {

@@ -39,6 +39,7 @@ struct CommandRow {
   bool on_all_ranks;        // or on rank 0 alone
   std::string_view called;  // by other tools
   std::string_view examples;
+  std::string_view usage = {};  // in place of COMMAND [INPUT...]
 };
 
 // The first one is the default.

@@ -21,7 +21,7 @@
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/summed_source.hpp"
-#include "option_value.hpp"
+#include "options.hpp"
 
 namespace lnorm::app {
 
@@ -107,102 +107,131 @@ void check_rounding_dtype(DType out) {
 
 }  // namespace
 
-Companion::Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
-                     std::size_t position)
-    : role_(role),
-      option_(role.option),
-      word_(std::move(word)),
-      stands_for_names_(has_placeholder(word_) && !os::status(word_)),
-      finder_(
-          role.naming == Naming::position
-              ? TensorFinder(input.reading(position), Role::input)
-              : TensorFinder({.from = {}, .as = input.options.as, .files = input.options.files})) {}
+// A tensor beside each input: a file or a member of one; for several inputs with {}, {1} in its name.
+class Companion {
+ public:
+  // position: among the inputs that --from, --as and --offset tell of, if its role has one.
+  Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
+            std::size_t position)
+      : role_(role),
+        option_(role.option),
+        word_(std::move(word)),
+        stands_for_names_(has_placeholder(word_) && !os::status(word_)),
+        finder_(role.naming == Naming::position
+                    ? TensorFinder(input.reading(position), Role::input)
+                    : TensorFinder(
+                          {.from = {}, .as = input.options.as, .files = input.options.files})) {}
 
-bool Companion::find(const InputName& name) {
-  std::string word = word_;
-  if (stands_for_names_) word = substitute(word, name.name, name.captures, option_);
-  if (word.empty()) throw Error(concat(option_, ": '' is not the name of a file"));
-  if (latest_ && word == latest_word_) return false;
-  latest_.reset();
-  was_opened_ = false;
-  term_.reset();
-  mask_.reset();
-  std::unique_ptr<TensorSource> literal;
-  // What stands for names is a tensor's, and no number.
-  if (role_.naming == Naming::literal && !stands_for_names_ && !os::status(word))
-    literal = parse_literal(option_, word);
-  if (literal) {
-    latest_ = Selected{set_of(std::move(literal), ""), 0, Format::json, "", "", {}};
-  } else {
-    try {
-      latest_ = finder_.find(word);
-    } catch (const MissingTensor& error) {
-      // A name in place of {} would be that of every input.
-      const std::string message = concat(option_, ' ', error.what());
-      std::string partner = word_;
-      const std::size_t star = partner.find('*');
-      if (!name.captures.empty() && star != partner.npos) {
-        throw Error(message, concat("what the * of INPUT stands for is {1} here: ",
-                                    shell_word(partner.replace(star, 1, "{1}"))));
+  // What there is for an input. Returns whether it is another one than the last time. Throws Error.
+  bool find(const InputName& name) {
+    std::string word = word_;
+    if (stands_for_names_) word = substitute(word, name.name, name.captures, option_);
+    if (word.empty()) throw Error(concat(option_, ": '' is not the name of a file"));
+    if (latest_ && word == latest_word_) return false;
+    latest_.reset();
+    was_opened_ = false;
+    term_.reset();
+    mask_.reset();
+    std::unique_ptr<TensorSource> literal;
+    // What stands for names is a tensor's, and no number.
+    if (role_.naming == Naming::literal && !stands_for_names_ && !os::status(word))
+      literal = parse_literal(option_, word);
+    if (literal) {
+      latest_ = Selected{set_of(std::move(literal), ""), 0, Format::json, "", "", {}};
+    } else {
+      try {
+        latest_ = finder_.find(word);
+      } catch (const MissingTensor& error) {
+        // A name in place of {} would be that of every input.
+        const std::string message = concat(option_, ' ', error.what());
+        std::string partner = word_;
+        const std::size_t star = partner.find('*');
+        if (!name.captures.empty() && star != partner.npos) {
+          throw Error(message, concat("what the * of INPUT stands for is {1} here: ",
+                                      shell_word(partner.replace(star, 1, "{1}"))));
+        }
+        throw has_placeholder(word_) ? Error(message) : Error(message, error);
+      } catch (const Error& error) {
+        throw Error(concat(option_, ' ', error.what()), error);
       }
-      throw has_placeholder(word_) ? Error(message) : Error(message, error);
-    } catch (const Error& error) {
-      throw Error(concat(option_, ' ', error.what()), error);
     }
+    latest_word_ = word;
+    info_ = latest_->set->info(latest_->index);
+    if (info_.name != option_) info_.name = concat(option_, ' ', word);  // not of a literal
+    return true;
   }
-  latest_word_ = word;
-  info_ = latest_->set->info(latest_->index);
-  if (info_.name != option_) info_.name = concat(option_, ' ', word);  // not of a literal
-  return true;
-}
 
-std::unique_ptr<TensorSource> Companion::open() {
-  // A file of one tensor gives it once.
-  if (std::exchange(was_opened_, true) && latest_->set->is_pipe()) {
-    latest_ = finder_.find(latest_word_);
+  // Describes what was found. Its name begins with the option.
+  const TensorInfo& info() const noexcept { return info_; }
+
+  // Opens what was found; again, if it is for several inputs. keep: until finish. Throws Error.
+  std::unique_ptr<TensorSource> open() {
+    // A file of one tensor gives it once.
+    if (std::exchange(was_opened_, true) && latest_->set->is_pipe()) {
+      latest_ = finder_.find(latest_word_);
+    }
+    is_open_ = true;
+    return latest_->set->open(latest_->index);
   }
-  is_open_ = true;
-  return latest_->set->open(latest_->index);
-}
 
-TensorSource* Companion::keep(std::unique_ptr<TensorSource> source) {
-  kept_ = std::move(source);
-  return kept_.get();
-}
-
-void Companion::finish() {
-  // The rest of a pipe is for the next one, if the word stands for several.
-  if (std::exchange(is_open_, false) && !has_placeholder(word_)) latest_->set->finish();
-  kept_.reset();
-}
-
-const AffineTerm& Companion::term(bool plus_one) {
-  if (!term_) {
-    const auto source = gathered(open());
-    term_.emplace(source->info(), read_all(*source), plus_one);
-    finish();
+  TensorSource* keep(std::unique_ptr<TensorSource> source) {
+    kept_ = std::move(source);
+    return kept_.get();
   }
-  return *term_;
-}
 
-const std::shared_ptr<const Mask>& Companion::mask() {
-  if (!mask_) {
-    const auto source = gathered(open());
-    mask_ = std::make_shared<const Mask>(*source);
-    source->finish();
-    finish();
+  // Follows the last element of what was opened.
+  void finish() {
+    // The rest of a pipe is for the next one, if the word stands for several.
+    if (std::exchange(is_open_, false) && !has_placeholder(word_)) latest_->set->finish();
+    kept_.reset();
   }
-  return mask_;
-}
 
-bool Companion::is_read_once() const noexcept {
-  return is_standard_input(word_) && !has_placeholder(word_);
-}
+  // All numbers of what was found, once. plus_one: see AffineTerm.
+  const AffineTerm& term(bool plus_one = false) {
+    if (!term_) {
+      const auto source = gathered(open());
+      term_.emplace(source->info(), read_all(*source), plus_one);
+      finish();
+    }
+    return *term_;
+  }
 
-void Companion::check_several(const InputName& name) const {
-  if (!name.several || !is_read_once()) return;
-  throw Error(concat(info_.name, " can be read for one input alone, found several"));
-}
+  const std::shared_ptr<const Mask>& mask() {
+    if (!mask_) {
+      const auto source = gathered(open());
+      mask_ = std::make_shared<const Mask>(*source);
+      source->finish();
+      finish();
+    }
+    return mask_;
+  }
+
+  // Throws Error if several inputs want what can be read once: standard input.
+  void check_several(const InputName& name) const {
+    if (!name.several || !is_read_once()) return;
+    throw Error(concat(info_.name, " can be read for one input alone, found several"));
+  }
+
+  bool is_read_once() const noexcept { return is_standard_input(word_) && !has_placeholder(word_); }
+
+  bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
+
+ private:
+  const TensorRoleRow& role_;
+  std::string option_;
+  std::string word_;
+  bool stands_for_names_;  // {} in it does, unless a file is called so
+  TensorFinder finder_;
+  // What the word stood for the last time, and what was found.
+  std::string latest_word_;
+  std::optional<Selected> latest_;
+  TensorInfo info_;
+  bool was_opened_ = false;
+  bool is_open_ = false;
+  std::unique_ptr<TensorSource> kept_;
+  std::optional<AffineTerm> term_;
+  std::shared_ptr<const Mask> mask_;
+};
 
 Companions::Companions(const Arguments& arguments, const std::string& output)
     : arguments_(arguments) {
@@ -210,17 +239,23 @@ Companions::Companions(const Arguments& arguments, const std::string& output)
   for (const auto& [role, word] : arguments.tensors) {
     const TensorRoleRow& row = role_row(role);
     if (row.naming == Naming::position) ++position;
-    all_.try_emplace(role, row, role == TensorRole::output ? output : word, arguments.input,
-                     position);
+    all_.emplace(role, std::make_unique<Companion>(row, role == TensorRole::output ? output : word,
+                                                   arguments.input, position));
   }
+}
+
+Companions::~Companions() = default;
+
+const TensorInfo* Companions::info(TensorRole role) const {
+  return has(role) ? &all_.at(role)->info() : nullptr;
 }
 
 void Companions::find(Roles roles, const TensorInfo& x, const InputName& name, bool each_once) {
   check_beside(x, name, [&] {
     for (const TensorRole role : roles) {
       if (!has(role)) continue;
-      if (all_.at(role).find(name)) layout_.reset();
-      if (each_once) all_.at(role).check_several(name);
+      if (all_.at(role)->find(name)) layout_.reset();
+      if (each_once) all_.at(role)->check_several(name);
     }
   });
 }
@@ -308,7 +343,7 @@ void Companions::check_affine(const Plan& plan, const TensorInfo& x, const Input
   check({TensorRole::weight, TensorRole::bias, TensorRole::given_scale}, x, name, &plan);
   const std::optional<DType> as = arguments_.input.options.as;
   const bool is_used = as && std::any_of(all_.begin(), all_.end(), [&](const auto& companion) {
-                         return companion.second.has_dtype(*as);
+                         return companion.second->has_dtype(*as);
                        });
   if (!is_used) check_as(as, x);
 }
@@ -321,7 +356,7 @@ TensorInfo Companions::sum(const TensorInfo& x, DType out, const InputName& name
   if (!has(TensorRole::residual)) return x;
   if (rounded_to(out)) check_rounding_dtype(out);
   find({TensorRole::residual}, x, name);
-  all_.at(TensorRole::residual).check_several(name);
+  all_.at(TensorRole::residual)->check_several(name);
   return sum_info(x, elements_beside(x, *info(TensorRole::residual)), rounded_to(out));
 }
 
@@ -337,13 +372,13 @@ Plan Companions::plan(const TensorInfo& x, const InputName& name, const RowNeeds
 std::unique_ptr<TensorSource> Companions::add_residual(std::unique_ptr<TensorSource> x, DType out,
                                                        int threads) {
   if (!has(TensorRole::residual)) return x;
-  auto residual = rows_beside(x->info(), all_.at(TensorRole::residual).open());
+  auto residual = rows_beside(x->info(), all_.at(TensorRole::residual)->open());
   return summed(std::move(x), std::move(residual), rounded_to(out), threads);
 }
 
 TensorSource* Companions::residual_again(const TensorInfo& x) {
   if (!has(TensorRole::residual) || !arguments_.normalization.round_sum ||
-      all_.at(TensorRole::residual).is_read_once()) {
+      all_.at(TensorRole::residual)->is_read_once()) {
     return nullptr;
   }
   TensorSource* const residual = open(TensorRole::residual, x);
@@ -367,7 +402,7 @@ const Affine& Companions::affine(const Plan& plan) {
 AffineTerm Companions::term(TensorRole role) {
   const bool plus_one =
       role == TensorRole::weight && arguments_.normalization.options.zero_centered_weight;
-  return has(role) ? all_.at(role).term(plus_one) : AffineTerm();
+  return has(role) ? all_.at(role)->term(plus_one) : AffineTerm();
 }
 
 const AffineTerm* Companions::given_scale(const Plan& plan) {
@@ -391,7 +426,7 @@ const GivenStatistics* Companions::given(const Plan& plan) {
 
 std::shared_ptr<const Mask> Companions::mask(const TensorInfo& x, const InputName& name) {
   check({TensorRole::mask}, x, name);
-  return has(TensorRole::mask) ? all_.at(TensorRole::mask).mask() : nullptr;
+  return has(TensorRole::mask) ? all_.at(TensorRole::mask)->mask() : nullptr;
 }
 
 std::optional<RowMask> Companions::row_mask(const TensorInfo& x, const Axes& axes,
@@ -402,10 +437,10 @@ std::optional<RowMask> Companions::row_mask(const TensorInfo& x, const Axes& axe
 
 TensorSource* Companions::open(TensorRole role, const TensorInfo& x, bool at_random) {
   if (!has(role)) return nullptr;
-  auto source = all_.at(role).open();
+  auto source = all_.at(role)->open();
   if (at_random) source = with_random_access(std::move(source));
   if (role_row(role).shape != ShapeRule::gradient) source = rows_beside(x, std::move(source));
-  return all_.at(role).keep(std::move(source));
+  return all_.at(role)->keep(std::move(source));
 }
 
 GradientInputs Companions::gradient_inputs(const TensorInfo& x, const InputName& name,
@@ -425,7 +460,7 @@ GradSources Companions::open_backward(TensorSource& source, const TensorInfo& x,
 }
 
 void Companions::finish() {
-  for (auto& [role, companion] : all_) companion.finish();
+  for (auto& [role, companion] : all_) companion->finish();
 }
 
 std::unique_ptr<TensorSource> with_random_access(std::unique_ptr<TensorSource> source) {

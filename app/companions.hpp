@@ -16,52 +16,7 @@
 
 namespace lnorm::app {
 
-// A tensor beside each input: a file or a member of one; for several inputs with {}, {1} in its name.
-class Companion {
- public:
-  // position: among the inputs that --from, --as and --offset tell of, if its role has one.
-  Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
-            std::size_t position);
-
-  // What there is for an input. Returns whether it is another one than the last time. Throws Error.
-  bool find(const InputName& name);
-
-  // Describes what was found. Its name begins with the option.
-  const TensorInfo& info() const noexcept { return info_; }
-
-  // Opens what was found; again, if it is for several inputs. keep: until finish. Throws Error.
-  std::unique_ptr<TensorSource> open();
-  TensorSource* keep(std::unique_ptr<TensorSource> source);
-
-  // Follows the last element of what was opened.
-  void finish();
-
-  // All numbers of what was found, once. plus_one: see AffineTerm.
-  const AffineTerm& term(bool plus_one = false);
-  const std::shared_ptr<const Mask>& mask();
-
-  // Throws Error if several inputs want what can be read once: standard input.
-  void check_several(const InputName& name) const;
-
-  bool is_read_once() const noexcept;
-  bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
-
- private:
-  const TensorRoleRow& role_;
-  std::string option_;
-  std::string word_;
-  bool stands_for_names_;  // {} in it does, unless a file is called so
-  TensorFinder finder_;
-  // What the word stood for the last time, and what was found.
-  std::string latest_word_;
-  std::optional<Selected> latest_;
-  TensorInfo info_;
-  bool was_opened_ = false;
-  bool is_open_ = false;
-  std::unique_ptr<TensorSource> kept_;
-  std::optional<AffineTerm> term_;
-  std::shared_ptr<const Mask> mask_;
-};
+class Companion;  // companions.cpp
 
 // Of a plan whose rows go past observers.
 inline constexpr RowNeeds kWholeRows{.whole = true, .ordered = true};
@@ -74,12 +29,11 @@ class Companions {
 
   // output: its word, if there is one.
   explicit Companions(const Arguments& arguments, const std::string& output = "");
+  ~Companions();
 
   bool has(TensorRole role) const { return all_.contains(role); }
   // What was found; null if it is not given.
-  const TensorInfo* info(TensorRole role) const {
-    return has(role) ? &all_.at(role).info() : nullptr;
-  }
+  const TensorInfo* info(TensorRole role) const;
 
   // These throw Error. Of several inputs it names the one that they do not fit, unless a message of shapes does.
   // find: there is one for x. check: and it has the shape and dtype of its role. plan: of x, for the shapes that follow
@@ -140,7 +94,7 @@ class Companions {
   void check_gradient_shape(const TensorInfo& info, const Plan& plan) const;
 
   const Arguments& arguments_;
-  std::map<TensorRole, Companion> all_;
+  std::map<TensorRole, std::unique_ptr<Companion>> all_;
   std::optional<AffineLayout> layout_;  // of these, if they are of what was found last
   AffineTerm weight_;
   AffineTerm bias_;

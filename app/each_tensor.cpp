@@ -10,8 +10,7 @@
 #include "lnorm/io/members.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/layout/row_slice.hpp"
-#include "option_value.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 
@@ -22,17 +21,21 @@ When progress_beside(const Outputs& outputs, const Arguments& arguments) {
   return outputs.fill_terminal() ? When::never : arguments.work.progress;
 }
 
+// The rows of an input that a command sees.
+void cut(OpenedTensor& tensor, const Arguments& arguments, const Work& work) {
+  tensor.source = grouped(std::move(tensor.source), arguments.normalization.options.axes);
+  tensor.source = chosen(work.rows, std::move(tensor.source));
+}
+
 int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& arguments,
                   const Work& work) {
   int status = 0;
   // Returns whether there was a line.
-  const NormalizedAxes& axes = arguments.normalization.options.axes;
   const auto do_next = [&] {
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
-    tensor->source = grouped(std::move(tensor->source), axes);
-    tensor->source = chosen(work.rows, std::move(tensor->source));
+    cut(*tensor, arguments, work);
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
     for (TensorInfo& result : results) result.name = name.name;
     outputs.begin(*tensor, results);
@@ -110,8 +113,7 @@ class Loop {
  private:
   void do_tensor(std::size_t i, Ranks& ranks) {
     OpenedTensor tensor = open_tensor(tensors_[i]);
-    tensor.source = grouped(std::move(tensor.source), arguments_.normalization.options.axes);
-    tensor.source = chosen(work_.rows, std::move(tensor.source));
+    cut(tensor, arguments_, work_);
     outputs_.write_alone(ranks.count() == 1);
     outputs_.begin(tensor, infos_[i]);
     TensorWork here(arguments_.work, ranks, progress_beside(outputs_, arguments_));
@@ -193,6 +195,47 @@ class Loop {
 
 }  // namespace
 
+std::string ranks_text(const WorkArguments& work, bool are_distributed) {
+  const int ranks = work.ranks->count();
+  return ranks == 1 ? "" : concat(are_distributed ? ", " : ", 1 of ", ranks, " ranks");
+}
+
+RunOptions TensorWork::begin(const Plan& plan, const TensorSource& source, const TensorSink* sink,
+                             std::string_view kernel, bool others_take_parts) {
+  const Route& route = plan.route;
+  const bool out_uses_temporary_file =
+      sink != nullptr &&
+      (sink->needs_prescan() || route.out.uses_temporary_file(sink->has_random_access()));
+  const bool takes_parts = others_take_parts && can_distribute(source, route.in) &&
+                           (sink == nullptr || can_distribute(*sink, route.out));
+  return begin(plan,
+               {route.in.uses_temporary_file(source.has_random_access()) || out_uses_temporary_file,
+                takes_parts},
+               source.info(), kernel, sink);
+}
+
+RunOptions TensorWork::begin(const Plan& plan, Way way, const TensorInfo& x,
+                             std::string_view kernel, const TensorSink* sink) {
+  if (job_.verbose) log(plan, way, kernel, sink);
+  line_.emplace(progress_, x);
+  return {job_.threads, line_->callback(), &ranks_};
+}
+
+void TensorWork::log(const Plan& plan, Way way, std::string_view kernel,
+                     const TensorSink* sink) const {
+  const Route& route = plan.route;
+  const Tile tile = plan.first_tile();
+  std::string line = route.in_parts ? concat("rows in parts of ", counted(tile.count, "element"))
+                                    : concat("in blocks of ", counted(tile.rows, "row"));
+  if (route.in_parts && tile.rows > 1) line += concat(", ", tile.rows, " rows at a time");
+  line += concat(", ", counted(executor_for(plan, job_.threads, sink).threads(), "thread"));
+  if (!kernel.empty()) line += concat(", kernel ", kernel);
+  line += ranks_text(job_, way.takes_parts && ranks_.count() > 1);
+  if (way.uses_temporary_file) line += ", by way of a temporary file";
+  if (!route.reason.empty()) line += concat(": ", route.reason);
+  print_note(line);
+}
+
 RowChoice rows_in(const RowRange& range, const TensorInfo& x, const NormalizedAxes& axes) {
   RowChoice choice{resolve_axes(x, axes)};
   const std::int64_t rows = element_count(row_shape(x.shape, choice.axes));
@@ -220,6 +263,13 @@ std::unique_ptr<TensorSource> chosen(const ChooseRows& choose, std::unique_ptr<T
   if (!choose) return x;
   const RowChoice rows = choose(x->info());
   return rows_of(std::move(x), rows.axes, rows.first, rows.count);
+}
+
+NamedTensors named(const Selection& selection) {
+  NamedTensors tensors{selection.name, {}};
+  tensors.names.reserve(selection.tensors.size());
+  for (const Selected& tensor : selection.tensors) tensors.names.push_back(tensor.title);
+  return tensors;
 }
 
 int for_each_tensor(const Inputs& inputs, Outputs& outputs, const Arguments& arguments, Work work) {

@@ -2,10 +2,8 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "commands.hpp"
 #include "companions.hpp"
@@ -17,7 +15,6 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/reports.hpp"
-#include "option_value.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {

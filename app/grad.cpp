@@ -1,6 +1,5 @@
 #include "lnorm/pipeline/grad.hpp"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +16,11 @@ namespace {
 // The files that get gradients, in the order of their names.
 std::vector<OutputName> names_of(const Arguments& arguments) {
   std::vector<OutputName> names;
-  if (arguments.dx) names.push_back({"--dx", *arguments.dx, "", true});
-  if (arguments.dweight) names.push_back({"--dweight", *arguments.dweight, "dweight", true});
-  if (arguments.dbias) names.push_back({"--dbias", *arguments.dbias, "dbias", true});
+  for (const auto& [result, path] : arguments.results) {
+    const ResultRow& row = result_row(result);
+    const std::string_view own = result == Result::dx ? "" : row.name;
+    names.push_back({std::string(row.option), path, std::string(own), true});
+  }
   if (arguments.output.name) names.front().tensor = *arguments.output.name;
   return names;
 }
@@ -29,8 +30,7 @@ class Gradients {
   explicit Gradients(const Arguments& arguments)
       : arguments_(arguments),
         backend_(find_backend(arguments.normalization.kernel)),
-        requested_{arguments.dx.has_value(), arguments.dweight.has_value(),
-                   arguments.dbias.has_value()},
+        requested_{has(Result::dx), has(Result::dweight), has(Result::dbias)},
         companions_(arguments),
         outputs_(names_of(arguments), arguments) {}
 
@@ -39,10 +39,8 @@ class Gradients {
   // What each output gets of x. Throws Error if the tensors do not fit together.
   std::vector<TensorInfo> results(const TensorInfo& x, const InputName& name) {
     const GradPlan plan = check(x, name);
-    std::vector<TensorInfo> results;
-    if (requested_.dx) results.push_back(plan.rows.result());
-    results.resize(results.size() + (requested_.dweight ? 1 : 0) + (requested_.dbias ? 1 : 0),
-                   parameters(plan.rows));
+    std::vector<TensorInfo> results(arguments_.results.size(), parameters(plan.rows));
+    if (requested_.dx) results.front() = plan.rows.result();
     return results;
   }
 
@@ -52,13 +50,13 @@ class Gradients {
     companions_.affine(plan.rows);
     const GradSources sources = companions_.open_backward(*x, x->info());
     std::size_t next = 0;
-    const auto sink_if = [&](bool is_wanted) {
-      return is_wanted ? &outputs_.sink(next++) : nullptr;
+    const auto sink_of = [&](Result result) {
+      return has(result) ? &outputs_.sink(next++) : nullptr;
     };
     GradSinks sinks;
-    sinks.dx = sink_if(requested_.dx);
-    sinks.dweight = sink_if(requested_.dweight);
-    sinks.dbias = sink_if(requested_.dbias);
+    sinks.dx = sink_of(Result::dx);
+    sinks.dweight = sink_of(Result::dweight);
+    sinks.dbias = sink_of(Result::dbias);
     const bool takes_parts =
         can_distribute(sources, plan) &&
         (sinks.dx == nullptr || can_distribute(*sinks.dx, plan.rows.route.out));
@@ -69,6 +67,8 @@ class Gradients {
   }
 
  private:
+  bool has(Result result) const { return arguments_.results.contains(result); }
+
   TensorInfo parameters(const Plan& plan) const {
     return parameter_gradient(plan, companions_.info(TensorRole::weight),
                               arguments_.parameter_dtype);

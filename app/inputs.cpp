@@ -1,23 +1,20 @@
 #include "lnorm/pipeline/inputs.hpp"
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "commands.hpp"
 #include "lnorm/core/dtype_table.hpp"
-#include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/folder_sink.hpp"
 #include "lnorm/io/format.hpp"
 #include "lnorm/io/manifest.hpp"
-#include "normalization_text.hpp"
-#include "output_file.hpp"
-#include "print_error.hpp"
+#include "options.hpp"
+#include "outputs.hpp"
 #include "quantization.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 

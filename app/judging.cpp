@@ -1,7 +1,6 @@
 #include "judging.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 #include <vector>
 

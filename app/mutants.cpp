@@ -17,8 +17,7 @@
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/mutant_gradients.hpp"
-#include "normalization_text.hpp"
-#include "print_error.hpp"
+#include "options.hpp"
 #include "quantization.hpp"
 #include "report_output.hpp"
 #include "terminal.hpp"
@@ -89,12 +88,7 @@ class Trying {
     if (element_count(x.shape) == 0) {
       throw Error(concat(printable(x.name), ": has no elements to try wrong kernels on"));
     }
-    RowNeeds needs = kWholeRows;
-    if (arguments_.quantization) {
-      needs = quantized_rows(arguments_.quantization);
-      needs.ordered = true;
-    }
-    Plan plan = companions_.plan(x, name, needs);
+    Plan plan = companions_.plan(x, name, observed_rows(arguments_.quantization));
     companions_.check_affine(plan, x, name);
     if (has_dy()) make_grad_plan(x, name);
     return plan;

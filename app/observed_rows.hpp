@@ -15,7 +15,7 @@
 namespace lnorm::app {
 
 // Tensors that are normalized to be looked at: rows and results go past an observer, and nowhere else.
-class ObservedRows {
+class ObservedRows : public Companions {
  public:
   // lists_rows: the option by which every row is listed, rows of no elements too; empty if none is given.
   explicit ObservedRows(const Arguments& arguments, std::string_view lists_rows = {});
@@ -31,13 +31,10 @@ class ObservedRows {
   // Tells whether there are weight and bias.
   void describe(Stats& stats) const;
 
-  Companions& companions() { return companions_; }
-
  private:
   const LayerNormOptions& options_;
   std::string_view lists_rows_;
   const Backend& backend_;
-  Companions companions_;
 };
 
 }  // namespace lnorm::app

@@ -1,11 +1,14 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/io/npy/npy.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/report/numbers.hpp"
+#include "option_value.hpp"
 #include "quantization.hpp"
 
 namespace lnorm::app {
@@ -148,6 +151,11 @@ void set_tensor(Arguments& a, const Value& v) {
   if (role_row(role).naming != Naming::position || !v.text.empty()) a.tensors[role] = v.text;
 }
 
+template <Result result>
+void set_result(Arguments& a, const Value& v) {
+  a.results[result] = v.text;
+}
+
 // --top and --by: one is enough to ask for what stands out.
 Top& top_of(Arguments& a) { return a.top ? *a.top : a.top.emplace(Top{.most = 5}); }
 
@@ -176,53 +184,37 @@ void set_threshold(Arguments& a, const Value& v) {
   a.output.print.threshold = true;
 }
 
-std::string choices_of(const std::vector<std::string_view>& names) {
-  std::string choices;
-  for (const std::string_view name : names) choices += concat(choices.empty() ? "" : "|", name);
-  return choices;
-}
-
 template <class Predicate>
 std::string dtype_names(Predicate is_one) {
-  std::vector<std::string_view> names;
-  for (const DTypeRow& row : kDTypes) {
-    if (row.dtype != DType::float64_pair && is_one(row.dtype)) names.push_back(row.name);
-  }
-  return choices_of(names);
+  return joined(kDTypes, "|", [&](const DTypeRow& row) {
+    return row.dtype != DType::float64_pair && is_one(row.dtype) ? row.name : "";
+  });
 }
 
 std::string input_dtypes() {
   return dtype_names([](DType) { return true; });
 }
 
-std::string float8_dtypes() { return dtype_names(is_float8); }
-
-std::string output_dtypes() { return concat(dtype_names(is_larger_float), '|', float8_dtypes()); }
+std::string output_dtypes() {
+  return concat(dtype_names(is_larger_float), '|', dtype_names(is_float8));
+}
 
 std::string apply_dtypes() { return concat(output_dtypes(), "|int8"); }
 
 std::string input_formats() {
-  std::vector<std::string_view> names;
-  for (const FormatRow& row : formats()) {
-    if (row.open == nullptr) continue;
-    names.push_back(row.name);
-    if (!row.other_name.empty()) names.push_back(row.other_name);
-  }
-  return choices_of(names);
+  return joined(formats(), "|", [](const FormatRow& row) {
+    return row.open == nullptr ? ""
+                               : joined({std::string(row.name), std::string(row.other_name)}, "|");
+  });
 }
 
 std::string output_formats() {
-  std::vector<std::string_view> names;
-  for (const FormatRow& row : formats()) {
-    if (row.is_written()) names.push_back(row.name);
-  }
-  return choices_of(names);
+  return joined(formats(), "|",
+                [](const FormatRow& row) { return row.is_written() ? row.name : ""; });
 }
 
 std::string kernel_names() {
-  std::vector<std::string_view> names;
-  for (const Backend& backend : backends()) names.emplace_back(backend.name);
-  return choices_of(names);
+  return joined(backends(), "|", [](const Backend& backend) { return std::string(backend.name); });
 }
 
 constexpr Option kOptions[] = {
@@ -473,8 +465,7 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.without = "--actual-scale"}}}}),
     Option("--save-scale", kApply, kQuantization, "PATH",
            "Write the scales; .npy unless named .safetensors, .json or .txt",
-           [](Arguments& a, const Value& v) { a.save_scale = v.text; },
-           {.no_effect = kNotQuantized}),
+           set_result<Result::scale>, {.no_effect = kNotQuantized}),
     Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},
            "Which code computes (default the first)",
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
@@ -647,14 +638,12 @@ constexpr Option kOptions[] = {
             .called = {{{kOutputWords}}}}),
     Option("-o,--output,--dx", kGrad, kOutput, "PATH",
            "Where dx goes; - is standard output (default if no output is named)",
-           [](Arguments& a, const Value& v) { a.dx = v.text; },
+           set_result<Result::dx>,
            {.called = {{{kOutputWords}, {.words = "dinput grad-input", .name = "--dx"}}}}),
     Option("--dweight", kGrad, kOutput, "PATH",
            "Where dweight goes, in the weight's shape, and its dtype if no --dtype is given",
-           [](Arguments& a, const Value& v) { a.dweight = v.text; },
-           {.called = {{{"dw dgamma dscale grad-weight"}}}}),
-    Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias",
-           [](Arguments& a, const Value& v) { a.dbias = v.text; },
+           set_result<Result::dweight>, {.called = {{{"dw dgamma dscale grad-weight"}}}}),
+    Option("--dbias", kGrad, kOutput, "PATH", "The same of dbias", set_result<Result::dbias>,
            {.called = {{{"db dbeta dshift grad-bias"},
                         {"bias beta shift",
                          "dbias does not depend on bias, and neither do the others"}}}}),
@@ -707,14 +696,14 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = "--quantize"}}}}),
     Option("--save-mean", kApply, kOutput, "PATH",
            "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
-           [](Arguments& a, const Value& v) { a.save_mean = v.text; },
+           set_result<Result::mean>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"mean mu", kReported, kStats | kReport},
                         {"mean", kOfStats, kShow},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
            "The same of their rstd: 1/sqrt(var + eps), or 1/(sqrt(var) + eps)",
-           [](Arguments& a, const Value& v) { a.save_rstd = v.text; },
+           set_result<Result::rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"rstd std", kReported, kStats | kReport},
                         {"rstd", kOfStats, kShow},
@@ -723,11 +712,10 @@ constexpr Option kOptions[] = {
     Option("--save-variance", kApply, kOutput, "PATH",
            "The same of their variances, as lnorm grad --variance takes them; by --rms the mean of "
            "squares",
-           [](Arguments& a, const Value& v) { a.save_variance = v.text; },
+           set_result<Result::variance>,
            {.no_effect = {{{.beside = "--rstd --variance"}}}, .called = {{{"save-var"}}}}),
     Option("--save-sum", kApply, kOutput, "PATH",
-           "Write the sum with --residual, in the output dtype",
-           [](Arguments& a, const Value& v) { a.save_sum = v.text; },
+           "Write the sum with --residual, in the output dtype", set_result<Result::sum>,
            {.no_effect = {{{.without = "--residual"}}}}),
     Option("--no-keepdim", kApply, kOutput, kFlag,
            "Drop the normalized axes from mean, rstd and scales, not keep them as 1",
@@ -912,6 +900,88 @@ bool Option::has_name(std::string_view name) const {
       return true;
   }
   return false;
+}
+
+bool parse_real(std::string_view text, double& value) {
+  const std::string digits(text.substr(text.starts_with('+') ? 1 : 0));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (end != digits.data() + digits.size() || digits.empty() || digits[0] == '+') return false;
+  if (error == std::errc::result_out_of_range) value = std::strtod(digits.c_str(), nullptr);
+  return digits.find_first_of("nN") == std::string::npos;  // inf and nan are no numbers
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    words.push_back(text.substr(0, end));
+    if (end == text.npos) return words;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string range_text(const RowRange& range) {
+  const auto row = [](const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "";
+  };
+  return concat(row(range.first), ':', row(range.end));
+}
+
+std::string_view option_of(const Formula& formula) { return formula.rms ? "--rms" : ""; }
+
+std::string normalization_text(const LayerNormOptions& options) {
+  std::vector<std::string> words;
+  const auto add_list = [&](const char* option, const std::vector<std::int64_t>& numbers) {
+    words.push_back(concat(option, ' ', joined(numbers, ",", [](std::int64_t number) {
+                             return std::to_string(number);
+                           })));
+  };
+  if (const auto* const first = std::get_if<FirstAxis>(&options.axes)) {
+    if (first->axis != FirstAxis{}.axis) add_list("--axis", {first->axis});
+  } else if (const auto* const shape = std::get_if<NormalizedShape>(&options.axes)) {
+    add_list("--normalized-shape", shape->extents);
+  } else if (const auto* const list = std::get_if<AxisList>(&options.axes)) {
+    add_list("--axes", list->axes);
+  } else if (const auto* const groups = std::get_if<Groups>(&options.axes)) {
+    add_list("--groups", {groups->groups});
+    if (groups->channel_axis != Groups{}.channel_axis) {
+      add_list("--channel-axis", {groups->channel_axis});
+    }
+  }
+  if (options.affine_axes) add_list("--affine-axes", options.affine_axes->axes);
+  const Formula& formula = options.formula;
+  const Formula usual;
+  if (formula.eps != usual.eps) words.push_back("--eps " + value_text(formula.eps));
+  if (formula.eps_on != usual.eps_on) {
+    words.push_back(concat("--eps-on ", formula.eps_place().name));
+  }
+  if (formula.ddof != usual.ddof) add_list("--ddof", {formula.ddof});
+  if (!option_of(formula).empty()) words.emplace_back(option_of(formula));
+  if (options.zero_centered_weight) words.emplace_back("--zero-centered-weight");
+  const Rounding& rounding = options.rounding;
+  if (rounding != Rounding{}) {
+    words.push_back(concat("--round ", rounding.xhat ? "xhat" : "",
+                           rounding.xhat && rounding.product ? "," : "",
+                           rounding.product ? "product" : ""));
+  }
+  return words.empty() ? "no options" : joined(words, " ");
+}
+
+void Arguments::take(const Option& option, const std::string& text) {
+  option.set(*this, {std::string(option.name()), option.value_text(), text});
+  options.push_back(&option);
+}
+
+bool Arguments::has(std::string_view option) const {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option* one) { return one->has_name(option); });
+}
+
+std::string_view Arguments::first_of(std::string_view names) const {
+  for (const std::string_view option : split(names, ' ')) {
+    if (has(option)) return option;
+  }
+  return "";
 }
 
 std::span<const Option> all_options() { return kOptions; }

@@ -4,13 +4,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arguments.hpp"
 #include "lnorm/core/error.hpp"
-#include "option_value.hpp"
+#include "lnorm/core/options.hpp"
 
 // The one table of options: what help, parser, checks, hints, manual and completions know of them.
 namespace lnorm::app {
+
+// The words between separators.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Whether the text is a decimal. Beyond the largest float64 the value is infinity.
+bool parse_real(std::string_view text, double& value);
+
+// A:B again, as "5:8" or ":-1".
+std::string range_text(const RowRange& range);
+
+struct OptionValue;  // option_value.hpp
 
 // This is told to whoever wants another shape of a tensor.
 inline constexpr std::string_view kKeepsShape =
@@ -81,5 +93,12 @@ std::span<const Option> all_options();
 
 // The option of these commands; null if they have none of that name.
 const Option* find_option(Commands commands, std::string_view name);
+
+// The option that chooses the norm; empty for the usual one.
+std::string_view option_of(const Formula& formula);
+
+// Returns the options of the command line for these, without those that name tensors: "--eps 0.001 --rms"; "no options" if all
+// are the default.
+std::string normalization_text(const LayerNormOptions& options);
 
 }  // namespace lnorm::app

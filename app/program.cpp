@@ -10,7 +10,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/os.hpp"
-#include "print_error.hpp"
+#include "terminal.hpp"
 
 namespace lnorm::app {
 

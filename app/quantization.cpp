@@ -31,11 +31,11 @@ void check_quantization(const Arguments& arguments) {
   if (is_given != arguments.tensors.contains(TensorRole::given_scale)) {
     throw Error("--quantize static and --given-scale belong together, found one of them");
   }
-  const bool computes_otherwise = quantization.qmax || quantization.amax_min > 0 ||
+  const bool computes_otherwise = quantization.qmax > 0 || quantization.amax_min > 0 ||
                                   quantization.amax_max < kInfinity || quantization.scale_min > 0 ||
                                   quantization.scale_max < kInfinity || quantization.power_of_two;
-  const bool has_scales =
-      arguments.save_scale || arguments.tensors.contains(TensorRole::actual_scale);
+  const bool has_scales = arguments.results.contains(Result::scale) ||
+                          arguments.tensors.contains(TensorRole::actual_scale);
   if (is_given && (computes_otherwise || has_scales)) {
     throw Error("--quantize static computes no scale: what is said of scales has no effect");
   }
@@ -63,18 +63,19 @@ RowNeeds quantized_rows(const QuantizationArguments& arguments) {
   return needs;
 }
 
+RowNeeds observed_rows(const QuantizationArguments& arguments) {
+  if (!arguments) return kWholeRows;
+  RowNeeds needs = quantized_rows(arguments);
+  needs.ordered = true;
+  return needs;
+}
+
 Quantization quantization_of(const QuantizationArguments& arguments, const Plan& plan) {
-  return {.dtype = plan.out,
-          .group = arguments.group,
-          .qmax = arguments.qmax.value_or(default_qmax(plan.out)),
-          .amax_min = arguments.amax_min,
-          .amax_max = arguments.amax_max,
-          .scale_min = arguments.scale_min,
-          .scale_max = arguments.scale_max,
-          .power_of_two = arguments.power_of_two,
-          .scale_dtype = arguments.scale_dtype,
-          .rounds_y = arguments.rounds_y,
-          .rounding = plan.rounding};
+  Quantization quantization = arguments;
+  quantization.dtype = plan.out;
+  quantization.rounding = plan.rounding;
+  if (quantization.qmax == 0) quantization.qmax = default_qmax(plan.out);
+  return quantization;
 }
 
 }  // namespace lnorm::app

@@ -14,6 +14,8 @@ void check_quantization(const Arguments& arguments);
 
 // What the rows of a plan need.
 RowNeeds quantized_rows(const QuantizationArguments& arguments);
+// The same where they go past observers, whether they are quantized or not.
+RowNeeds observed_rows(const QuantizationArguments& arguments);
 
 // How a plan's results are quantized.
 Quantization quantization_of(const QuantizationArguments& arguments, const Plan& plan);

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,22 +28,6 @@ std::vector<double> rank_of(const page::TensorLine& line) {
           std::isnan(line.largest_x) ? 0 : line.largest_x};
 }
 
-// The numbers of tensors in the order of the page, by their titles; none if they are numbered as they come. A tensor
-// may be named twice.
-std::map<std::string, std::deque<std::size_t>> numbers_of(const Selection* selection) {
-  std::map<std::string, std::deque<std::size_t>> numbers;
-  if (selection == nullptr) return numbers;
-  std::size_t number = 0;
-  for (const Selected& tensor : selection->tensors) numbers[tensor.title].push_back(number++);
-  return numbers;
-}
-
-std::size_t take_front(std::deque<std::size_t>& numbers) {
-  const std::size_t number = numbers.front();
-  numbers.pop_front();
-  return number;
-}
-
 // All tensors, by their numbers.
 page::Section set_section(const std::map<std::size_t, page::TensorLine>& lines,
                           const OutlierSections& sections) {
@@ -70,7 +52,12 @@ int report(const Arguments& arguments) {
   const ReportDataSize size = few ? ReportDataSize() : kSmall;
   ObservedRows rows(arguments);
   OutlierSections sections(arguments.all ? static_cast<std::size_t>(-1) : kMaxSections);
-  std::map<std::string, std::deque<std::size_t>> numbers = numbers_of(selection);
+  // The numbers of tensors in the order of the page, by their titles; none if they are numbered as they come. A tensor
+  // may be named twice.
+  std::multimap<std::string, std::size_t> numbers;
+  if (selection != nullptr) {
+    for (const Selected& tensor : selection->tensors) numbers.emplace(tensor.title, numbers.size());
+  }
   std::map<std::size_t, page::TensorLine> lines;  // by their numbers
   const std::vector<std::string>& names = arguments.input.names;
   std::string title = title_of(names.front());
@@ -85,8 +72,9 @@ int report(const Arguments& arguments) {
         });
         TensorReportData report_data = observer->report_data(x);
         rows.describe(report_data.stats);
-        const std::size_t number =
-            selection != nullptr ? take_front(numbers[name.title]) : lines.size();
+        const std::size_t number = selection != nullptr
+                                       ? numbers.extract(numbers.lower_bound(name.title)).mapped()
+                                       : lines.size();
         // Each tensor of JSON Lines has its number.
         const std::string& shown = selection != nullptr ? name.title : x.name;
         page::TensorLine line = page::line_of(shown, report_data);

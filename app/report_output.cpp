@@ -7,7 +7,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/open_tensor.hpp"
-#include "output_file.hpp"
+#include "outputs.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {

@@ -15,7 +15,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/executor.hpp"
 #include "lnorm/report/numbers.hpp"
-#include "lnorm/report/text_sink.hpp"
+#include "lnorm/report/torch_text.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {

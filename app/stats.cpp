@@ -13,8 +13,9 @@
 #include "lnorm/io/byte_sink.hpp"
 #include "lnorm/pipeline/features.hpp"
 #include "lnorm/pipeline/tensor_stats.hpp"
-#include "normalization_text.hpp"
 #include "observed_rows.hpp"
+#include "options.hpp"
+#include "report_output.hpp"
 #include "terminal.hpp"
 
 namespace lnorm::app {
@@ -26,23 +27,22 @@ int report_rows(const Arguments& arguments, const Inputs& inputs, ByteSink& out)
   ObservedRows rows(arguments, arguments.report == Report::json  ? "--json"
                                : arguments.report == Report::csv ? "--csv"
                                                                  : "");
-  Companions& companions = rows.companions();
   bool is_first = true;
   return look_at_each_by(
       inputs, arguments,
       [&](const TensorInfo& x, const InputName& name) {
         rows.check(x, name);
-        companions.check({TensorRole::mask}, x, name);
+        rows.Companions::check({TensorRole::mask}, x, name);
       },
       [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
         if (!std::exchange(is_first, false) && arguments.report == Report::text) out.write("\n");
         const TensorInfo x = input.source->info();
         std::optional<StatsObserver> observer;
         rows.run(std::move(input.source), name, work, [&](const Plan& plan) -> RowObserver& {
-          return observer.emplace(plan,
-                                  StatsObserver::Wanted{arguments.softmax, arguments.histogram,
-                                                        companions.row_mask(x, plan.axes, name),
-                                                        arguments.work.threads});
+          return observer.emplace(
+              plan,
+              StatsObserver::Wanted{arguments.softmax, arguments.histogram,
+                                    rows.row_mask(x, plan.axes, name), arguments.work.threads});
         });
         Stats stats = observer->stats(x);
         rows.describe(stats);
@@ -158,12 +158,12 @@ int stats(const Arguments& arguments) {
     throw Error("--by zeros has no effect without --features: it is of features alone");
   }
   if (is_table && !arguments.features) check_tensors(arguments);
-  ByteSink out("-");
-  const int status = arguments.features ? report_features(arguments, inputs, out)
-                     : is_table         ? report_tensors(arguments, *selection, out)
-                                        : report_rows(arguments, inputs, out);
-  out.finish();
-  out.commit();
+  int status = 0;
+  save_report("-", [&](ByteSink& out) {
+    status = arguments.features ? report_features(arguments, inputs, out)
+             : is_table         ? report_tensors(arguments, *selection, out)
+                                : report_rows(arguments, inputs, out);
+  });
   return status;
 }
 

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "arguments.hpp"
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/pipeline/run.hpp"
 #include "lnorm/report/reports.hpp"
@@ -33,6 +35,20 @@ void write_report(Report format, const std::tuple<Data...>& data, ByteSink& out,
   };
   std::apply(write, data);
 }
+
+// What CapturedOutputs calls standard error.
+inline constexpr const char* kStandardError = "standard error";
+
+// Writes "lnorm: message" to standard error.
+void print_note(std::string_view message);
+
+// What to try: the hint of the error, and the option that is its remedy.
+std::string hint_of(const Error& error);
+
+// Writes the message, and a second line with the hint if there is one.
+// Returns the exit status of work that could not be done.
+int print_error(std::string_view message, std::string_view hint = {});
+int print_error(const Error& error);
 
 // One line on standard error that tells how far the work is, once it has taken a second. The line goes with
 // the last element, or with the object.

@@ -115,10 +115,6 @@ std::string words_of(const CommandDescription& command) {
 std::string bash_completion(const ProgramDescription& program) {
   std::vector<std::string> names;
   std::string cases;
-  std::vector<std::string> alone;
-  for (const OptionDescription& option : program.own_options()) {
-    alone.insert(alone.end(), option.names.begin(), option.names.end());
-  }
   for (const CommandDescription& command : program.commands) {
     names.push_back(command.name);
     if (&command != &program.commands.front()) {
@@ -132,8 +128,8 @@ std::string bash_completion(const ProgramDescription& program) {
       "# Of the command $1: its options, and of its option $2: what kind of value it takes.\n"
       "_lnorm_words() {\n"
       "  commands='",
-      joined(names, " "), "'\n  alone='", joined(alone, " "), "'\n  case $1 in\n", cases,
-      "  esac\n}\n", kFunctions);
+      joined(names, " "), "'\n  alone='", joined(program.own_option().names, " "),
+      "'\n  case $1 in\n", cases, "  esac\n}\n", kFunctions);
 }
 
 }  // namespace lnorm::app

@@ -1,41 +1,54 @@
 #include "generate/description.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cctype>
-#include <sstream>
+#include <string>
 #include <string_view>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "lnorm/core/error.hpp"
+#include "lnorm/core/text.hpp"
+#include "lnorm/io/open_tensor.hpp"
+#include "options.hpp"
+#include "report_output.hpp"
 
 namespace lnorm::app {
 
 namespace {
 
-std::string usage_of(const CLI::App& command) {
-  constexpr std::string_view kUsage = "Usage: ";
-  std::istringstream help(command.help());
-  for (std::string line; std::getline(help, line);) {
-    if (line.starts_with(kUsage)) return line.substr(kUsage.size());
-  }
-  return command.get_name();
-}
-
-OptionDescription describe_option(const CLI::Option& option) {
-  OptionDescription result;
-  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
-  if (option.get_expected_max() > 0) result.type = option.get_type_name();
-  result.help = option.get_description();
-  result.group = option.get_group();
+OptionDescription describe_option(const Option& option, std::string_view group) {
+  OptionDescription result{.names = {},
+                           .type = option.value_text(),
+                           .help = std::string(option.help),
+                           .group = std::string(group)};
+  for (const std::string_view name : split(option.names, ',')) result.names.emplace_back(name);
   return result;
 }
 
-CommandDescription describe_command(const CLI::App& command) {
-  CommandDescription result{
-      command.get_name(), command.get_description(), usage_of(command), command.get_footer(), {}};
-  for (const CLI::Option* option : command.get_options()) {
-    const bool hidden = option->get_group().empty();
-    if (!hidden && option->nonpositional()) result.options.push_back(describe_option(*option));
+std::string names_in(const std::string& file) {
+  std::string lines;
+  for (const Selected& tensor : select_tensors(file, {}).tensors) {
+    const std::string name = tensor.set->tensor_name(tensor.index);
+    // One that cannot be typed as it is, in a line, is not for completion.
+    if (!name.empty() && printable(name) == name) lines += name + "\n";
   }
-  return result;
+  return lines;
+}
+
+std::string generated(const Program& described, std::span<const char* const> words) {
+  const ProgramDescription program = describe(described);
+  const std::string_view what = words.empty() ? "" : words[0];
+  if (what == "man" && words.size() == 1) return manual_of(program);
+  if (what == "man" && words.size() == 2) {
+    for (const CommandDescription& command : program.commands) {
+      if (command.name == words[1]) return manual_of(command);
+    }
+  }
+  if (what == "bash" && words.size() == 1) return bash_completion(program);
+  if (what == "zsh" && words.size() == 1) return zsh_completion(program);
+  if (what == "fish" && words.size() == 1) return fish_completion(program);
+  if (what == "names" && words.size() == 2) return names_in(words[1]);
+  throw Error("--generate takes man, man COMMAND, bash, zsh, fish or names FILE");
 }
 
 }  // namespace
@@ -44,25 +57,38 @@ std::vector<std::string> OptionDescription::choices() const {
   std::vector<std::string> words;
   // Words that stand for others (PATH, N, D[,D...]) are written in capitals.
   if (type.empty() || std::islower(static_cast<unsigned char>(type[0])) == 0) return words;
-  std::istringstream text(type);
-  for (std::string word; std::getline(text, word, '|');) words.push_back(word);
+  for (const std::string_view word : split(type, '|')) words.emplace_back(word);
   return words;
 }
 
-std::vector<OptionDescription> ProgramDescription::own_options() const {
-  std::vector<OptionDescription> own;
-  for (const OptionDescription& option : program.options) {
-    if (option.names.back() != "--help") own.push_back(option);
-  }
-  return own;
-}
-
-ProgramDescription describe(const CLI::App& program) {
-  ProgramDescription result{describe_command(program), {}};
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    result.commands.push_back(describe_command(*command));
+ProgramDescription describe(const Program& program) {
+  constexpr std::string_view kOwn = "Options";  // as CLI11 calls the group of these two
+  const OptionDescription help = describe_option(*find_option(kAllCommands, "--help"), kOwn);
+  const OptionDescription version{
+      {"-V", "--version"}, "", "Display program version information and exit", std::string(kOwn)};
+  ProgramDescription result{
+      {program.name, program.overview, program.usage(nullptr), program.footer(), {help, version}},
+      {}};
+  for (const CommandRow& row : all_commands()) {
+    CommandDescription& command =
+        result.commands.emplace_back(CommandDescription{std::string(row.name),
+                                                        std::string(row.help),
+                                                        program.usage(&row),
+                                                        std::string(row.examples),
+                                                        {help}});
+    for (const Option& option : all_options()) {
+      if ((option.commands & row.command) == 0 || option.set == nullptr) continue;
+      command.options.push_back(
+          describe_option(option, option.group.empty() ? row.puts_out : option.group));
+    }
   }
   return result;
+}
+
+int generate(const Program& program, std::span<const char* const> words) {
+  const std::string text = generated(program, words);
+  save_report("-", [&](ByteSink& out) { out.write(text); });
+  return 0;
 }
 
 }  // namespace lnorm::app

@@ -1,15 +1,22 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "arguments.hpp"
 
-// The command line as it is described to others: taken from what CLI11 has been told, so that manual and
-// completions cannot say anything else.
+// The command line as it is described to others: what the tables of commands and options say of it.
 namespace lnorm::app {
+
+// lnorm --generate WHAT, which help does not show. Writes to standard output:
+//   man            the manual page lnorm(1)
+//   man COMMAND    lnorm-COMMAND(1)
+//   bash|zsh|fish  the completion script of that shell
+//   names FILE     the tensors of a file, a line each, which the completions ask for; nothing if it has
+//                  none that are named
+// Returns the exit status; throws Error.
+int generate(const Program& program, std::span<const char* const> words);
 
 struct OptionDescription {
   std::vector<std::string> names;  // "-o", "--output"
@@ -35,11 +42,11 @@ struct ProgramDescription {
   CommandDescription program;
   std::vector<CommandDescription> commands;
 
-  // The options that stand alone: those of the program that no command has, --version.
-  std::vector<OptionDescription> own_options() const;
+  // The option that stands alone, --version, which no command has.
+  const OptionDescription& own_option() const { return program.options.back(); }
 };
 
-ProgramDescription describe(const CLI::App& program);
+ProgramDescription describe(const Program& program);
 
 // Manual pages in the language of man(7).
 std::string manual_of(const ProgramDescription& program);

@@ -66,10 +66,7 @@ std::string line_of(const OptionDescription& option, std::string_view condition,
 
 std::string fish_completion(const ProgramDescription& program) {
   std::string names;
-  std::string lines;
-  for (const OptionDescription& option : program.own_options()) {
-    lines += line_of(option, "__fish_is_first_token", "");
-  }
+  std::string lines = line_of(program.own_option(), "__fish_is_first_token", "");
   for (const CommandDescription& command : program.commands) {
     names += " " + command.name;
     lines += concat("complete -c lnorm -n __fish_is_first_token -a ", command.name, " -d ",

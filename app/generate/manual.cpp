@@ -111,38 +111,39 @@ constexpr std::string_view kEnvironment =
     ".TP\n.B NO_COLOR\nNo colors, unless \\fB\\-\\-color\\fR always says so.\n"
     ".TP\n.B TMPDIR\nThe folder of temporary files (default /tmp).\n";
 
-}  // namespace
-
-std::string manual_of(const ProgramDescription& program) {
-  const Footer footer = read_footer(program.program.footer);
-  std::string commands;
-  std::string see_also;
-  for (const CommandDescription& command : program.commands) {
-    commands += concat(".TP\n.BR lnorm\\-", roff(command.name), " (1)\n", roff(command.help), "\n");
-    see_also += concat(see_also.empty() ? "" : " ,\n", ".BR lnorm\\-", roff(command.name), " (1)");
-  }
-  std::string summary = program.program.help;
-  while (summary.ends_with('\n') || summary.ends_with('.')) summary.pop_back();
-  if (summary.starts_with("lnorm ")) summary.erase(0, 6);
-  return title("lnorm") + section("NAME", "lnorm \\- " + roff(summary) + "\n") +
-         section("SYNOPSIS", roff(program.program.usage) + "\n") +
-         section("DESCRIPTION", footer.text) + section("COMMANDS", commands) +
-         section("OPTIONS", options_of(program.program)) +
+// of: whose options and footer the page has. summary: in roff, as commands and see_also.
+std::string page_of(const CommandDescription& of, const std::string& page,
+                    const std::string& summary, const std::string& commands,
+                    const std::string& see_also) {
+  const Footer footer = read_footer(of.footer);
+  return title(page) + section("NAME", concat(roff(page), " \\- ", summary, "\n")) +
+         section("SYNOPSIS", roff(of.usage) + "\n") + section("DESCRIPTION", footer.text) +
+         section("COMMANDS", commands) + section("OPTIONS", options_of(of)) +
          section("ENVIRONMENT", std::string(kEnvironment)) +
          section("EXIT STATUS", footer.exit_status) + examples_section(footer.examples) +
          section("SEE ALSO", see_also + "\n");
 }
 
+}  // namespace
+
+std::string manual_of(const ProgramDescription& program) {
+  std::string commands;
+  for (const CommandDescription& command : program.commands) {
+    commands += concat(".TP\n.BR lnorm\\-", roff(command.name), " (1)\n", roff(command.help), "\n");
+  }
+  const std::string see_also =
+      joined(program.commands, " ,\n", [](const CommandDescription& command) {
+        return concat(".BR lnorm\\-", roff(command.name), " (1)");
+      });
+  std::string summary = program.program.help;
+  while (summary.ends_with('\n') || summary.ends_with('.')) summary.pop_back();
+  if (summary.starts_with("lnorm ")) summary.erase(0, 6);
+  return page_of(program.program, "lnorm", roff(summary), commands, see_also);
+}
+
 std::string manual_of(const CommandDescription& command) {
-  const Footer footer = read_footer(command.footer);
-  const std::string page = "lnorm-" + command.name;
-  return title(page) +
-         section("NAME", concat(roff(page), " \\- ", roff(lower_first(command.help)), "\n")) +
-         section("SYNOPSIS", roff(command.usage) + "\n") + section("DESCRIPTION", footer.text) +
-         section("OPTIONS", options_of(command)) +
-         section("ENVIRONMENT", std::string(kEnvironment)) +
-         section("EXIT STATUS", footer.exit_status) + examples_section(footer.examples) +
-         section("SEE ALSO", ".BR lnorm (1)\n");
+  return page_of(command, "lnorm-" + command.name, roff(lower_first(command.help)), "",
+                 ".BR lnorm (1)");
 }
 
 }  // namespace lnorm::app

@@ -101,7 +101,7 @@ std::string zsh_completion(const ProgramDescription& program) {
   // The first command is the one that runs without a name.
   cases +=
       concat("    *) ", options_of(program.commands.front().options), " ;;\n  esac\n",
-             "  [[ -z $command ]] && (( CURRENT == 2 )) && ", options_of(program.own_options()));
+             "  [[ -z $command ]] && (( CURRENT == 2 )) && ", options_of({program.own_option()}));
   return concat(kZshStart, commands, "  )", kChoice, cases, kZshEnd);
 }
 

@@ -8,8 +8,8 @@
 
 #include "lnorm/io/os.hpp"
 #include "mpi_ranks.hpp"
-#include "print_error.hpp"
 #include "program.hpp"
+#include "terminal.hpp"
 
 namespace {
 

@@ -107,7 +107,10 @@ class Job:
     # Work on fewer bytes ends before a user can press Ctrl-C.
     LONG = 1 << 22
 
-    def __init__(self, command: bytes, is_long: bool = False) -> None:
+    def __init__(
+        self, command: bytes, tensors: dict[str, tuple[str, Any]], options: dict[str, Any], is_long: bool = False
+    ) -> None:
+        """tensors: what each role is called by the caller, and its tensor."""
         self._job = _new(command)
         if not self._job:
             raise MemoryError
@@ -116,6 +119,10 @@ class Job:
         self._kept: list[Tensor] = []
         self._outs = {"input": "x", "output": "y"}  # what roles and results are called here
         self._given: set[str] = set()
+        for role, (name, value) in tensors.items():
+            self.bind(role, value, name)
+        for name, value in options.items():
+            self.set(name, value)
 
     def __del__(self, free: Any = _library.job_free) -> None:
         free(self._job)
@@ -247,10 +254,6 @@ class Job:
             raise
         return found[0]
 
-    def text(self) -> str:
-        text: str = _library.job_text(self._job).decode()
-        return text
-
-    def json(self) -> str:
-        text: str = _library.job_json(self._job).decode()
-        return text
+    def report(self) -> tuple[str, str]:
+        """Of the last run: its text and its JSON."""
+        return _library.job_text(self._job).decode(), _library.job_json(self._job).decode()

@@ -10,15 +10,7 @@ __tracebackhide__ = True
 
 
 def _apply(x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> Job:
-    job = Job(b"apply")
-    job.bind("input", x, "x")
-    if weight is not None:
-        job.set("weight", weight)
-    if bias is not None:
-        job.set("bias", bias)
-    for name, value in options.items():
-        job.set(name, value)
-    return job
+    return Job(b"apply", {"input": ("x", x)}, {"weight": weight, "bias": bias, **options})
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, out: Any = None, **options: Any) -> Any:
@@ -218,10 +210,7 @@ def softmax(x: Any, axes: Any = None, *, out: Any = None, **options: Any) -> Any
     >>> softmax([0.0, 0.0])
     array([0.5, 0.5])
     """
-    job = Job(b"softmax")
-    job.bind("input", x, "x")
-    for name, value in {"axes": axes, **options}.items():
-        job.set(name, value)
+    job = Job(b"softmax", {"input": ("x", x)}, {"axes": axes, **options})
     y = job.result("y", out)
     job.run()
     return y
@@ -261,11 +250,7 @@ def layer_norm_backward(
     """
     if not isinstance(out, tuple) or len(out) != 3:
         raise TypeError(f"out: expected a tuple of three arrays or None, found {type(out).__name__}")
-    job = Job(b"grad")
-    job.bind("input", x, "x")
-    job.bind("dy", dy, "dy")
-    for name, value in {"weight": weight, **options}.items():
-        job.set(name, value)
+    job = Job(b"grad", {"input": ("x", x), "dy": ("dy", dy)}, {"weight": weight, **options})
     found = {}
     # What is given says the dtype of what is not.
     for number in sorted(range(3), key=lambda number: out[number] is None):

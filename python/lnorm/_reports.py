@@ -163,19 +163,14 @@ def _unmasked(values: list[Any]) -> tuple[list[Any], Any]:
 
 
 def _run(command: bytes, tensors: dict[str, tuple[str, Any]], options: dict[str, Any], is_long: bool = False) -> tuple[int, str, str]:
-    """tensors: what each role is called here, and its tensor."""
-    job = Job(command, is_long)
     values, mask = [value for _, value in tensors.values()], None
     if _library.option_kind(command, "mask") == _library.TENSOR:
         values, mask = _unmasked(values)
     if mask is not None and options.get("mask") is not None:
         raise TypeError("mask: found beside a masked array, which has its own, expected one of them")
-    for role, value in zip(tensors, values):
-        job.bind(role, value, tensors[role][0])
-    for name, value in {"mask": mask, **options}.items() if mask is not None else options.items():
-        job.set(name, value)
-    status = job.run()
-    return status, job.text(), job.json()
+    named = {role: (name, value) for (role, (name, _)), value in zip(tensors.items(), values)}
+    job = Job(command, named, options if mask is None else {"mask": mask, **options}, is_long)
+    return (job.run(), *job.report())
 
 
 def compare(actual: Any, expected: Any, **criteria: Any) -> Comparison:
@@ -289,16 +284,8 @@ def mutants(x: Any, weight: Any = None, bias: Any = None, dy: Any = None, **opti
         raise ValueError("weight, bias and dy: Inputs have their own")
     # The same bytes again, with a manifest that says which goes with which.
     with tempfile.TemporaryDirectory() as folder:
-        _made({**x._options, "output": folder + "/"})
+        Job(b"inputs", {}, {**x._options, "output": folder + "/"}, True).run()
         return Mutants(*_run(b"mutants", {}, {"input": folder, **options}, True))
-
-
-def _made(options: dict[str, Any]) -> Job:
-    job = Job(b"inputs", True)
-    for name, value in options.items():
-        job.set(name, value)
-    job.run()
-    return job
 
 
 def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
@@ -328,8 +315,9 @@ def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
     True
     """
     options = {"shape": shape, "dtype": dtype, **options}
-    job = _made(options)
-    manifest = json.loads(job.json())
+    job = Job(b"inputs", {}, options, True)
+    job.run()
+    manifest = json.loads(job.report()[1])
     cases = []
     for entry in manifest["cases"]:
         x, weight, bias, dy = (job.made(entry[role]) if entry.get(role) else None for role in ("x", "weight", "bias", "dy"))

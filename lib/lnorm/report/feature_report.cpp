@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

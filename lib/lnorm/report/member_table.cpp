@@ -23,10 +23,12 @@ struct ByteTotal {
   std::int64_t unknown = 0;  // of these
   std::int64_t others = 0;   // what cannot be read as a tensor
 
-  void add(const Member& member) {
-    bytes += member.bytes.value_or(0);
-    ++(member.shape ? tensors : others);
-    if (member.shape && !member.bytes) ++unknown;
+  explicit ByteTotal(std::span<const Member> members) {
+    for (const Member& member : members) {
+      bytes += member.bytes.value_or(0);
+      ++(member.shape ? tensors : others);
+      if (member.shape && !member.bytes) ++unknown;
+    }
   }
 
   // Headers may claim more than that.
@@ -46,10 +48,9 @@ Record record_of(const Member& member) {
 void write_text(std::span<const Member> members, ByteSink& bytes) {
   TextWriter text({}, bytes);
   if (members.empty()) return text.line("no tensors");
-  ByteTotal total;
+  const ByteTotal total(members);
   std::vector<TableLine> lines;
   for (const Member& member : members) {
-    total.add(member);
     TableLine& line = lines.emplace_back(TableLine{printable(member.name), {}});
     if (member.shape) {
       line.cells = {printable(member.dtype), to_string(*member.shape),
@@ -72,11 +73,8 @@ void write_text(std::span<const Member> members, ByteSink& bytes) {
 
 void write_json(std::span<const Member> members, ByteSink& bytes) {
   JsonList list("show", {}, "tensors", bytes);
-  ByteTotal total;
-  for (const Member& member : members) {
-    total.add(member);
-    list.add(record_of(member));
-  }
+  const ByteTotal total(members);
+  for (const Member& member : members) list.add(record_of(member));
   list.finish({{"summary.tensors", members.size()},
                {"summary.bytes", total.is_countable() ? Value(total.count()) : Value()}});
 }

@@ -1,12 +1,10 @@
 #include "lnorm/diagnosis/mutants.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
-#include "lnorm/report/junit.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"

@@ -15,7 +15,6 @@
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/measure/explanation.hpp"
 #include "lnorm/measure/medians.hpp"
 #include "lnorm/measure/top.hpp"
 #include "lnorm/measure/ulp.hpp"
@@ -98,9 +97,6 @@ Value if_any(const Optional& value) {
 Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
                             const Formula& formula);
 
-// An element of a row that is explained.
-Record record_of(const Explanation& explanation, const ExplainedElement& element);
-
 // Numbers, exactly; where they are not finite the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol
 // Buffers has it.
 Json json_of(const Record& record);
@@ -129,6 +125,18 @@ class JsonList {
 // Lines of CSV: the columns' names, and a record. known: so many of its figures there are; the others are empty.
 std::string csv_names(const Record& record);
 std::string csv_line(const Record& record, std::size_t known = SIZE_MAX);
+
+// A test case of the XML that CI systems read: it failed, was skipped, or passed.
+struct JunitCase {
+  std::string name;
+  std::string failure = {};             // in a sentence; empty: none
+  std::vector<std::string> lines = {};  // more of it
+  std::string skipped = {};             // why; empty: it was not
+};
+
+// The report of one command. type: of its failures. [testmoapp/junitxml]
+void write_junit(std::string_view command, std::string_view type,
+                 const std::vector<JunitCase>& cases, ByteSink& bytes);
 
 // In a table for people; what there is not is "-".
 std::string cell_text(const Value& value, int digits);

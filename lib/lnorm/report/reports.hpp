@@ -110,6 +110,17 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
 void write_json(const Check& check, ByteSink& bytes);
 void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes);
 
+// What text and pages say in the same words.
+
+// "within rounding of layer norm of x.npy".
+std::string verdict_sentence(const Check& check);
+
+// What is counted, and the worst element: each with its label.
+std::vector<std::pair<std::string, std::string>> figure_words(const Check& check);
+
+// What explains the errors, or comes nearest; the warning of a hidden bug.
+std::vector<std::string> explanation_lines(const Check& check);
+
 // The JUnit XML that CI systems read: a test case a tensor. [testmoapp/junitxml]
 void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes);
 

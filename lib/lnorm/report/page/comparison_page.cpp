@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "lnorm/core/text.hpp"
@@ -7,6 +6,7 @@
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
 #include "lnorm/report/page/sections.hpp"
+#include "lnorm/report/reports.hpp"
 
 namespace lnorm::page {
 
@@ -14,21 +14,12 @@ namespace {
 
 const Cell kNone{"-", "", ""};
 
-Cell optional_cell(const std::optional<double>& value) {
-  return value ? number_cell(*value) : kNone;
-}
-
-Cell count_cell(std::int64_t count) { return {std::to_string(count)}; }
-
-Cell ulps_cell(Ulps ulps, DType dtype) { return {ulps_text(ulps, dtype), exact_text(ulps)}; }
-Cell ulps_cell(const Comparison& c) {
-  return c.ulps ? ulps_cell(c.ulps->value, c.expected.dtype) : kNone;
-}
-
 Cell cell_of(const Value& value, const Comparison& c) {
   if (const auto* const number = std::get_if<double>(&value)) return number_cell(*number);
-  if (const auto* const count = std::get_if<std::int64_t>(&value)) return count_cell(*count);
-  if (const auto* const ulps = std::get_if<Ulps>(&value)) return ulps_cell(*ulps, c.expected.dtype);
+  if (const auto* const count = std::get_if<std::int64_t>(&value)) return {std::to_string(*count)};
+  if (const auto* const ulps = std::get_if<Ulps>(&value)) {
+    return {ulps_text(*ulps, c.expected.dtype), exact_text(*ulps)};
+  }
   if (const auto* const index = std::get_if<Shape>(&value)) return {to_string(*index)};
   const auto* const element = std::get_if<Element>(&value);
   return element ? Cell{value_text(element->value, element->dtype)} : kNone;
@@ -89,10 +80,12 @@ std::vector<Cell> line_of(const PairComparison& pair, const std::string& section
     const Comparison& c = *pair.comparison;
     line.insert(line.end(), {{c.equal() ? "agree" : "differ"}, {to_string(file_shape(c.actual))}});
     if (c.same_shape) {
-      line.insert(line.end(),
-                  {count_cell(c.mismatched), optional_cell(c.greatest(WorstBy::abs)),
-                   optional_cell(c.greatest(WorstBy::rel)), ulps_cell(c),
-                   optional_cell(c.errors.root_mean_square()), optional_cell(c.errors.sqnr())});
+      const Value ulps = c.ulps ? Value(c.ulps->value) : Value();
+      for (const Value& value :
+           {Value(c.mismatched), Value(c.greatest(WorstBy::abs)), Value(c.greatest(WorstBy::rel)),
+            ulps, Value(c.errors.root_mean_square()), Value(c.errors.sqnr())}) {
+        line.push_back(cell_of(value, c));
+      }
     }
   }
   line.resize(kPairColumns, kNone);
@@ -103,8 +96,7 @@ void add_names(Section& section, std::string_view file, const std::vector<std::s
   if (!names.empty()) section.paragraph(concat("In ", file, " alone: ", listed(names, ", ")));
 }
 
-}  // namespace
-
+// How a comparison came out.
 void add_comparison(const Comparison& c, Section& section) {
   section.paragraph(c.equal() ? "They agree." : "They differ.",
                     c.equal() ? "verdict good" : "verdict bad");
@@ -140,6 +132,8 @@ void add_comparison(const Comparison& c, Section& section) {
               section);
   add_records("The first mismatches", "mismatches", record, c, section);
 }
+
+}  // namespace
 
 Section comparison_section(std::string id, std::string_view title, const Comparison& comparison) {
   Section section(std::move(id), title);
@@ -181,6 +175,33 @@ Section set_comparison_section(const SetComparison& set, const std::vector<std::
     table.rows.push_back(line_of(set.pairs[i], sections[i]));
   }
   section.table(table);
+  return section;
+}
+
+Section check_section(std::string id, std::string_view title, const Check& c) {
+  Section section(std::move(id), title);
+  section.paragraph(concat(printable(c.actual.name), ": ", verdict_sentence(c)),
+                    c.agrees() ? "verdict good" : "verdict bad");
+  Facts facts{{"Input", concat(printable(c.x.name), ", ", name(c.x.dtype), ", shape ",
+                               to_string(file_shape(c.x)))},
+              {"Output", concat(printable(c.actual.name), ", ", name(c.actual.dtype))},
+              {"Arithmetic", std::string(name(c.arithmetic))}};
+  if (c.slice) facts.emplace_back("Rows", rows_text(*c.slice));
+  std::vector<std::string> lines;
+  for (const auto& [label, words] : figure_words(c)) {
+    if (label.empty()) lines.push_back(words);
+    if (!label.empty()) facts.emplace_back(capitalized(label), words);
+  }
+  if (c.comparison) {
+    facts.emplace_back("Criteria", criteria_text(c.comparison->criteria));
+    const std::string failures = failures_text(c.comparison->criteria, c.comparison->failures());
+    if (!failures.empty()) facts.emplace_back("Fails", failures);
+  }
+  section.facts(facts);
+  for (const std::string& line : explanation_lines(c)) lines.push_back(line);
+  for (const std::string& line : lines) section.paragraph(line);
+  for (const std::string& line : c.where) section.paragraph("Where: " + line);
+  if (c.details) add_comparison(*c.details, section);
   return section;
 }
 

@@ -34,10 +34,7 @@ Section set_section(const std::vector<TensorLine>& lines);
 // The verdict on a kernel's output, what explains it, and where the errors are; then the details, if the check has any.
 Section check_section(std::string id, std::string_view title, const Check& check);
 
-// Adds how a comparison came out.
-void add_comparison(const Comparison& comparison, Section& section);
-
-// A section of that. title: empty if the page has no other.
+// How a comparison came out. title: empty if the page has no other.
 Section comparison_section(std::string id, std::string_view title, const Comparison& comparison);
 
 // All pairs of a set, and names that one side alone has. sections[i]: the id of the section of pair i; empty if it has

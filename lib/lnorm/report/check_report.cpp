@@ -3,14 +3,20 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
-#include "lnorm/report/check_words.hpp"
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/numbers.hpp"
+#include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
 
 namespace lnorm {
 
 namespace {
+
+// Where the worst element is, in the whole tensor.
+Shape worst_index(const Check& check, const WorstRatio& worst) {
+  const std::int64_t first = check.slice ? check.slice->first : 0;
+  return index_in_file(check.actual, check.axes, first + worst.row, worst.element);
+}
 
 std::string unjudged_text(const Check& check) {
   // A gradient may leave the range of its dtype though x is finite.
@@ -54,12 +60,64 @@ std::string cause_text(const FormulaFit& fit) {
   return concat(fit.words, " (", fit.id, options.empty() ? "" : "; ", options, ")");
 }
 
-}  // namespace
-
-Shape index_of(const Check& check, const WorstRatio& worst) {
-  const std::int64_t first = check.slice ? check.slice->first : 0;
-  return index_in_file(check.actual, check.axes, first + worst.row, worst.element);
+Record record_of(const FormulaFit& fit) {
+  return {{"id", fit.id},           {"words", fit.words},
+          {"options", fit.options}, {"explained", fit.explained},
+          {"sqnr", fit.sqnr},       {"same_as", fit.same_as}};
 }
+
+// The figures of one tensor.
+Record record_of(const Check& check) {
+  const JudgedRows& judged = check.judged;
+  const Diagnosis& diagnosis = check.diagnosis;
+  std::vector<Record> explanations;
+  for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(record_of(fit));
+  const auto failures = check.comparison ? check.comparison->failures() : std::vector<Failure>();
+  std::vector<Record> failed;
+  failed.reserve(failures.size());
+  for (const auto& [criterion, found] : failures) {
+    failed.push_back({{"criterion", criterion}, {"found", found}});
+  }
+  const auto if_judged = [&](double ratio) {
+    return check.verdict != Verdict::not_judged ? Value(ratio) : Value();
+  };
+  return {{"verdict", check.verdict},
+          {"input", check.x},
+          {"output", check.actual},
+          {"arithmetic", check.arithmetic},
+          {"elements", judged.elements},
+          {"correctly_rounded", judged.correctly_rounded},
+          {"beyond_rounding", judged.beyond},
+          {"scaled_rows", judged.scaled_rows},
+          {"worst_ratio", if_judged(judged.tree.ratio)},
+          {"worst_ratio_loop", if_judged(judged.loop.ratio)},
+          {"worst_index", judged.tree.ratio == 0 ? Value() : worst_index(check, judged.tree)},
+          {"as_loop", check.as_loop()},
+          {"explained_by",
+           diagnosis.explains_all() ? Value(diagnosis.explanations.front().id) : Value()},
+          {"closer_to", diagnosis.hidden ? Value(diagnosis.hidden->id) : Value()},
+          {"explanations", std::move(explanations)},
+          {"where", check.where},
+          {"affected_rows", check.rows},
+          {"affected_columns", check.columns},
+          {"unjudged_rows", judged.unjudged_rows},
+          {"non_finite", judged.non_finite},
+          {"failed", std::move(failed)},
+          {"tolerance", check.comparison ? Value(record_of(check.comparison->criteria)) : Absent()},
+          {"left_out", check.has_mask ? Value(check.left_out()) : Absent()},
+          {"comparison", if_any(check.details)},
+          {"slice", if_any(check.slice)}};
+}
+
+// Of what explains an output that differs; empty where nothing does.
+std::string cause_of(const Check& check) {
+  const Diagnosis& diagnosis = check.diagnosis;
+  return check.verdict == Verdict::differs && diagnosis.explains_all()
+             ? cause_text(diagnosis.explanations.front())
+             : "";
+}
+
+}  // namespace
 
 std::string verdict_sentence(const Check& check) {
   const std::string norm = concat(check.part, check.part.empty() ? "" : " of ",
@@ -117,7 +175,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
     found.emplace_back(
         "worst element",
         concat(rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of", " what rounding in ",
-               name(c.arithmetic), " explains, at ", to_string(index_of(c, tree)), ": ",
+               name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
                value_text(Number{tree.actual}, c.actual.dtype), ", exact ",
                rounded_text(tree.exact, 9)));
   }
@@ -127,13 +185,6 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
   }
   if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
   return found;
-}
-
-std::string cause_of(const Check& check) {
-  const Diagnosis& diagnosis = check.diagnosis;
-  return check.verdict == Verdict::differs && diagnosis.explains_all()
-             ? cause_text(diagnosis.explanations.front())
-             : "";
 }
 
 std::vector<std::string> explanation_lines(const Check& check) {
@@ -221,6 +272,47 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
   if (failing > 0) summary += concat(", criteria fail in ", failing);
   if (first != nullptr && checks.size() > 1) summary += concat("; first: ", printable(first->name));
   text.folded(summary);
+}
+
+void write_json(const Check& check, ByteSink& bytes) {
+  Record report = record_of(check);
+  report.insert(report.begin(), {"agrees", check.agrees()});
+  write_json("check", report, bytes);
+}
+
+void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
+  const auto agrees = [](const NamedCheck& tensor) { return tensor.check.agrees(); };
+  const auto worst = std::ranges::max_element(
+      checks, {}, [](const NamedCheck& tensor) { return tensor.check.verdict; });
+  JsonList list("check", {}, "tensors", bytes);
+  for (const NamedCheck& tensor : checks) {
+    Record line = record_of(tensor.check);
+    line.insert(line.begin(), {"name", tensor.name});
+    list.add(line);
+  }
+  list.finish({{"agrees", std::ranges::all_of(checks, agrees)},
+               {"verdict", worst == checks.end() ? Value() : Value(worst->check.verdict)}});
+}
+
+void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
+  std::vector<JunitCase> cases;
+  for (const NamedCheck& tensor : checks) {
+    const Check& c = tensor.check;
+    JunitCase& one = cases.emplace_back(JunitCase{tensor.name});
+    if (c.verdict == Verdict::not_judged) {
+      one.skipped = verdict_sentence(c);
+    } else if (!c.agrees()) {
+      const std::string cause = cause_of(c);
+      one.failure = cause.empty() ? verdict_sentence(c) : concat(tensor.name, " differs: ", cause);
+      one.lines = explanation_lines(c);
+      for (const std::string& line : c.where) one.lines.push_back("where: " + line);
+      if (c.comparison && !c.comparison->equal()) {
+        one.lines.push_back(concat(
+            "criteria fail: ", failures_text(c.comparison->criteria, c.comparison->failures())));
+      }
+    }
+  }
+  write_junit("check", "differs", cases, bytes);
 }
 
 }  // namespace lnorm

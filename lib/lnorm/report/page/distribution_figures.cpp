@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/report/numbers.hpp"
 #include "lnorm/report/page/figures.hpp"
 
 namespace lnorm::page {
@@ -92,6 +93,13 @@ std::string note_of(const StatsHistograms& histograms, const BarScale& scale, st
   return note;
 }
 
+std::string class_text(std::size_t number) {
+  const double bound = UlpCounts::bound(number);
+  if (number == 0) return "0";
+  if (std::isinf(bound)) return "beyond";
+  return "<= " + (bound < 100000 ? value_text(bound) : rounded_text(bound, 2));
+}
+
 }  // namespace
 
 Figure distribution_figure(const StatsHistograms& histograms) {
@@ -152,6 +160,49 @@ Figure distribution_figure(const StatsHistograms& histograms) {
           note_of(histograms, scale, before.count() - std::reduce(x.begin(), x.end()),
                   histograms.output.count() - std::reduce(y.begin(), y.end())),
           std::move(spec)};
+}
+
+Figure ulp_figure(const Comparison& comparison) {
+  const UlpCounts& counts = comparison.ulp_counts;
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) all += counts.count(i);
+  const bool has_halves = counts.count(1) > 0;
+  double greatest = 0;  // share
+  Json values = Json::array();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (i == 1 && !has_halves) continue;  // steps are whole
+    const double share = static_cast<double>(counts.count(i)) / static_cast<double>(all);
+    greatest = std::max(greatest, share);
+    values.push_back(
+        {{"distance", class_text(i)}, {"elements", counts.count(i)}, {"share", share}});
+  }
+  const std::string ulp = concat("ulp of ", name(comparison.ulp_dtype()));
+  const std::vector<TableField> fields{
+      {"distance", "ulp"}, {"elements", "elements"}, {"share", "share"}};
+  Json spec =
+      empty_spec(230,
+                 concat("How far ", counted(all, "element"), " are from the expected ones, in ",
+                        ulp, ". ", percentage_text(counts.count(0), all), " are equal."),
+                 fields);
+  add_table(spec, std::move(values));
+  spec["scales"] = {{{"name", "x"},
+                     {"type", "band"},
+                     {"domain", {{"data", "table"}, {"field", "distance"}}},
+                     {"range", "width"},
+                     {"padding", 0.15}},
+                    scale_of_numbers(domain_of(0, greatest, {}, true))};
+  spec["axes"] = {axis("x", "distance in " + ulp), axis("y", "share of elements", "~%")};
+  spec["axes"][0]["labelBound"] = true;
+  add_colors(spec);
+  add_mark(spec, "rect", "bars",
+           {{"x", field("x", "distance")},
+            {"width", {{"scale", "x"}, {"band", 1}}},
+            {"y", field("y", "share")},
+            {"y2", {{"scale", "y"}, {"value", 0}}},
+            {"fill", color("before")},
+            {"tooltip", tooltip(fields)}});
+  return {"ulp", "How far elements are from the expected ones",
+          "Each bar has what is farther than the bar before it.", std::move(spec)};
 }
 
 }  // namespace lnorm::page
