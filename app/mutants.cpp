@@ -16,7 +16,6 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/pipeline/mutant_gradients.hpp"
 #include "normalization_text.hpp"
 #include "print_error.hpp"
 #include "quantization.hpp"

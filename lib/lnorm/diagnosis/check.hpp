@@ -19,14 +19,14 @@ std::string_view name(Verdict verdict);
 
 struct CheckOptions {
   DType arithmetic = DType::float32;
-  std::optional<std::int64_t> depth;
+  std::optional<std::int64_t> depth = {};
   bool zero_centered_weight = false;
   bool has_weight = false;
   bool has_bias = false;
-  Rounding rounding;
-  double output_scale = 1;  // of the results, before they are rounded to float8
-  ChooseKernel kernels;     // empty: no explanation is looked for
-  std::optional<Criteria> criteria;
+  Rounding rounding = {};
+  double output_scale = 1;    // of the results, before they are rounded to float8
+  ChooseKernel kernels = {};  // empty: no explanation is looked for
+  std::optional<Criteria> criteria = {};
 };
 
 struct Check {

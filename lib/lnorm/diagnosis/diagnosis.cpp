@@ -846,6 +846,15 @@ std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
   return parts;
 }
 
+FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std::string> options) {
+  return {.id = std::move(id),
+          .words = std::move(words),
+          .options = std::move(options),
+          .explained = 1,
+          .sqnr = sqnr,
+          .explains_all = true};
+}
+
 FormulaFit described(const Proof& proof) {
   FormulaFit result{.explained = proof.sums.share(),
                     .sqnr = proof.sums.sqnr(),

@@ -52,7 +52,18 @@ struct FormulaFit {
   bool explains_all = false;
   std::vector<std::string> same_as = {};  // which the input cannot tell from it
   Variant variant = {};
+
+  // What was found of all rows.
+  void take(const FormulaSums& sums) {
+    explained = sums.share();
+    sqnr = sums.sqnr();
+    explains_all = sums.explains_all();
+  }
 };
+
+// What explains all that was looked at.
+FormulaFit cause(std::string id, std::string words, double sqnr,
+                 std::vector<std::string> options = {});
 
 struct Diagnosis {
   std::vector<FormulaFit> explanations;  // best first

@@ -19,7 +19,7 @@ struct GradientSample {
   double least_share = 0.5;  // a variant that explains less of what is looked at first is given up
 };
 
-Diagnosis diagnose(const GradientSample& sample, const GradientModel& model,
-                   const KernelContext& context, const ChooseKernel& choose);
+Diagnosis diagnose(const GradientSample& sample, const KernelContext& context,
+                   const ChooseKernel& choose);
 
 }  // namespace lnorm

@@ -50,37 +50,43 @@ void JudgedRows::replace(const JudgedRows& before, const JudgedRows& after) {
   merge(after);
 }
 
-RowJudge::RowJudge(const JudgeSetting& setting, std::int64_t row_length)
-    : setting_(setting),
-      y_(static_cast<std::size_t>(row_length)),
-      bound_(static_cast<std::size_t>(row_length)) {}
-
 void RowJudge::count_exact(std::int64_t elements, JudgedRows& found) {
   ++found.rows;
   found.elements += elements;
   found.correctly_rounded += elements;
 }
 
-void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+bool RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+  if (row.kept.empty() && passes(row, found)) return false;
+  const bool is_finite =
+      std::all_of(row.x.begin(), row.x.end(), [](double x) { return std::isfinite(x); });
+  return judge_by(
+      row, is_finite, [&](bool, RowBounds& bounds) { find_bounds(row, nullptr, bounds); }, found);
+}
+
+bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
+  const bool is_finite =
+      std::none_of(row.exact.begin(), row.exact.end(), [](double e) { return std::isnan(e); });
+  return judge_by(row, is_finite, bounds, found);
+}
+
+bool RowJudge::judge_by(const JudgedRow& row, bool is_finite, const FindBounds& bounds,
+                        JudgedRows& found) {
   const std::int64_t judged = row.judged();
-  ++found.rows;
-  found.elements += judged;
-  if (row.kept.empty() && passes(row, found)) return;
   std::int64_t equal = 0;
-  bool is_finite = true;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
     const double a = row.actual[i];
     const double e = row.exact[i];
     equal += static_cast<std::int64_t>(row.is_kept(i) && (a == e || (a != a && e != e)));
-    is_finite = is_finite && std::isfinite(row.x[i]);
   }
+  ++found.rows;
+  found.elements += judged;
   found.correctly_rounded += equal;
   if (!is_finite) {
     ++found.unjudged_rows;
     ++found.not_finite_rows;
   }
-  if (!is_finite || equal == judged) return;
-  judge_finite(row, nullptr, found);
+  return is_finite && equal != judged && judge_bounds(row, bounds, false, found);
 }
 
 bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
@@ -120,6 +126,8 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
     const double b = screen.ww * screen.ep - screen.wp * screen.ew;
     if (std::fabs(b) > kNear * determinant * errors.s / s) return false;
   }
+  ++found.rows;
+  found.elements += n;
   found.correctly_rounded += screen.equal;
   return true;
 }
@@ -137,96 +145,20 @@ bool RowJudge::is_line(const JudgedRow& row, const RowStatistics& statistics) co
                         kOwnErrors);
 }
 
-void RowJudge::judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found) {
-  const Formula& formula = setting_.formula;
-  const RowStatistics statistics = statistics_of(row.x, formula, row.given);
-  StatisticErrors errors = errors_of(statistics, formula, setting_.kernel);
-  bool has_line = true;
-  WorstRatio scale;
-  if (errors.is_bounded) {
-    find_bounds(row, statistics, errors);
-    const WorstRatio of_row = worst_of(row);
-    found.tree.take(of_row);
-    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
-    if (of_row.ratio <= 1 && scale.ratio <= 1) return;
-    if (losses != nullptr) {
-      errors = errors_of(statistics, formula, setting_.kernel, *losses);
-      has_line = of_row.ratio <= 1 || is_line(row, statistics);
-    }
-  }
-  if (!errors.is_bounded) {
-    ++found.unjudged_rows;
-    if (errors.is_in_range) judge_elements(row, false, found);
-    return;
-  }
-  if (losses == nullptr) {
-    found.doubtful_rows.add(row.number);
-  } else if (has_line) {
-    find_bounds(row, statistics, errors);
-    const WorstRatio of_row = worst_of(row);
-    found.loop.take(of_row);
-    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
-    if (of_row.ratio <= 1 && scale.ratio <= 1) {
-      ++found.loop_rows;
-      return;
-    }
-  }
-  judge_elements(row, true, found);
-  if (scale.ratio <= 1) return;
-  ++found.scaled_rows;
-  found.scale.take(scale);
-}
-
 void RowJudge::settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before,
                       JudgedRows& after) {
-  judge_finite(row, nullptr, before);
-  judge_finite(row, &losses, after);
-}
-
-// Counts what is beyond the bound; of rows without one, what is not finite.
-void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found) {
-  std::int64_t affected = 0;
-  for (std::size_t i = 0; i < row.actual.size(); ++i) {
-    const bool is_lost =
-        row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
-    const bool is_beyond = is_bounded ? ratio_of(row, i) > 1 : is_lost;
-    if (!is_beyond) continue;
-    ++affected;
-    found.non_finite += static_cast<std::int64_t>(is_lost);
-    if (found.affected_elements.empty()) found.affected_elements.resize(row.actual.size());
-    ++found.affected_elements[i];
-  }
-  if (affected == 0) return;
-  found.beyond += affected;
-  found.affected_rows.add(row.number);
-  found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
-  if (!is_bounded) --found.unjudged_rows;
-}
-
-bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
-  ++found.rows;
-  found.elements += std::ssize(row.actual);
-  std::int64_t equal = 0;
-  bool has_nan = false;
-  for (std::size_t i = 0; i < row.actual.size(); ++i) {
-    const double a = row.actual[i];
-    const double e = row.exact[i];
-    equal += static_cast<std::int64_t>(a == e || (a != a && e != e));
-    has_nan = has_nan || e != e;
-  }
-  found.correctly_rounded += equal;
-  found.not_finite_rows += static_cast<std::int64_t>(has_nan);
-  found.unjudged_rows += static_cast<std::int64_t>(has_nan);
-  if (has_nan || equal == std::ssize(row.actual)) return false;
-  return judge_bounds(row, bounds(false), nullptr, found);
+  settle_by(
+      row,
+      [&](bool is_measured, RowBounds& bounds) {
+        find_bounds(row, is_measured ? &losses : nullptr, bounds);
+      },
+      before, after);
 }
 
 void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
                          JudgedRows& after) {
-  const RowBounds tree = bounds(false);
-  const RowBounds measured = bounds(true);
-  judge_bounds(row, tree, nullptr, before);
-  judge_bounds(row, tree, &measured, after);
+  judge_bounds(row, bounds, false, before);
+  judge_bounds(row, bounds, true, after);
 }
 
 void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds,
@@ -238,54 +170,95 @@ void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bound
   found.replace(before, after);
 }
 
-bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
-                            JudgedRows& found) {
-  const auto worst = [&](const RowBounds& of_row) {
-    y_ = of_row.y;
-    if (setting_.output.dtype() == DType::float64) y_.assign(row.exact.begin(), row.exact.end());
-    bound_ = of_row.bound;
-    return worst_of(row);
-  };
-  if (!tree.is_bounded || (measured != nullptr && !measured->is_bounded)) {
-    ++found.unjudged_rows;
-    if (tree.is_in_range) judge_elements(row, false, found);
-    return false;
+// Counts what is beyond the bound; of rows without one, what is not finite.
+void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
+                              JudgedRows& found) const {
+  std::int64_t affected = 0;
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
+    const bool is_lost =
+        row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
+    const bool is_beyond = bounds.is_bounded ? ratio_of(row, bounds, i) > 1 : is_lost;
+    if (!is_beyond) continue;
+    ++affected;
+    found.non_finite += static_cast<std::int64_t>(is_lost);
+    if (found.affected_elements.empty()) found.affected_elements.resize(row.actual.size());
+    ++found.affected_elements[i];
   }
-  const WorstRatio of_tree = worst(tree);
+  if (affected == 0) return;
+  found.beyond += affected;
+  found.affected_rows.add(row.number);
+  found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
+  if (!bounds.is_bounded) --found.unjudged_rows;
+}
+
+bool RowJudge::judge_bounds(const JudgedRow& row, const FindBounds& find, bool is_measured,
+                            JudgedRows& found) {
+  const auto bounds_of = [&](bool measured, RowBounds& bounds) {
+    find(measured, bounds);
+    // What was computed here is no better than the kernel's: take what is known to the last bit.
+    if (setting_.output.dtype() == DType::float64) {
+      bounds.y.assign(row.exact.begin(), row.exact.end());
+    }
+    if (bounds.is_bounded) return true;
+    ++found.unjudged_rows;
+    if (bounds.is_in_range) judge_elements(row, bounds, found);
+    return false;
+  };
+  const auto is_within = [](const WorstRatio& element, const RowBounds& bounds) {
+    return element.ratio <= 1 && bounds.scale.ratio <= 1;
+  };
+  if (!bounds_of(false, tree_)) return false;
+  const WorstRatio of_tree = worst_of(row, tree_);
   found.tree.take(of_tree);
-  if (of_tree.ratio <= 1) return false;
-  if (measured == nullptr) {
-    found.doubtful_rows.add(row.number);
-  } else {
-    const WorstRatio of_sums = worst(*measured);
+  if (is_within(of_tree, tree_)) return false;
+  if (!is_measured) found.doubtful_rows.add(row.number);
+  if (is_measured && !bounds_of(true, measured_)) return true;
+  const bool is_held = is_measured && (of_tree.ratio <= 1 || measured_.is_line);
+  const RowBounds& bounds = is_held ? measured_ : tree_;
+  if (is_held) {
+    const WorstRatio of_sums = worst_of(row, bounds);
     found.loop.take(of_sums);
-    if (of_sums.ratio <= 1) {
+    if (is_within(of_sums, bounds)) {
       ++found.loop_rows;
       return true;
     }
   }
-  judge_elements(row, true, found);
+  judge_elements(row, bounds, found);
+  if (bounds.scale.ratio <= 1) return true;
+  ++found.scaled_rows;
+  found.scale.take(bounds.scale);
   return true;
 }
 
-void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,
-                           const StatisticErrors& errors) {
-  const RowLine line = line_of(statistics, divisor_of(statistics.variance, setting_.formula),
-                               errors, setting_.kernel);
+void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBounds& bounds) const {
+  const Formula& formula = setting_.formula;
+  const RowStatistics statistics = statistics_of(row.x, formula, row.given);
+  const StatisticErrors errors =
+      errors_of(statistics, formula, setting_.kernel, losses != nullptr ? *losses : SumLosses{});
+  bounds.is_bounded = errors.is_bounded;
+  bounds.is_in_range = errors.is_in_range;
+  if (!errors.is_bounded) return;
+  bounds.y.resize(row.x.size());
+  bounds.bound.resize(row.x.size());
+  const RowLine line =
+      line_of(statistics, divisor_of(statistics.variance, formula), errors, setting_.kernel);
   fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), setting_.weight.data(),
-                    setting_.bias.data(), std::ssize(row.x), y_.data(), bound_.data());
+                    setting_.bias.data(), std::ssize(row.x), bounds.y.data(), bounds.bound.data());
   const bool is_float64 = setting_.output.dtype() == DType::float64;
-  // What was computed here is no better than the kernel's: take what is known to the last bit.
-  if (is_float64) y_.assign(row.exact.begin(), row.exact.end());
+  if (is_float64) bounds.y.assign(row.exact.begin(), row.exact.end());
   const double roundings = is_float64 ? 2 : 1;
-  for (std::size_t i = 0; i < y_.size(); ++i) bound_[i] += roundings * last_rounding(i);
+  for (std::size_t i = 0; i < bounds.y.size(); ++i) {
+    bounds.bound[i] += roundings * last_rounding(bounds, i);
+  }
+  if (setting_.is_wide()) bounds.scale = scale_of(row, statistics, errors, bounds);
+  bounds.is_line = losses == nullptr || is_line(row, statistics);
 }
 
-double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
+double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const {
   const double actual = row.actual[i];
   if (actual == row.exact[i] || !row.is_kept(i)) return 0;
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
-    return std::fabs(actual - y_[i]) / bound_[i];
+    return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
   }
   const bool is_nan = std::isnan(actual);
   if (is_nan && std::isnan(row.exact[i])) return 0;
@@ -294,15 +267,15 @@ double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
   }
   // An infinite output is right if the bound reaches beyond the greatest number.
   if (std::isinf(actual)) {
-    return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : kInfinity;
+    return setting_.output.overflows(std::fabs(bounds.y[i]) + bounds.bound[i]) ? 0 : kInfinity;
   }
   // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
-  if (!std::isfinite(y_[i]))
+  if (!std::isfinite(bounds.y[i]))
     return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : kInfinity;
-  return std::fabs(actual - y_[i]) / bound_[i];
+  return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
 }
 
-WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
+WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {
   constexpr std::size_t kLanes = 8;
   double lanes[kLanes] = {};
   double not_finite = 0;
@@ -312,7 +285,7 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
     for (std::size_t k = 0; k < kLanes; ++k) {
       const double actual = row.actual[i + k];
       const double exact = row.exact[i + k];
-      const double ratio = std::fabs(actual - y_[i + k]) / bound_[i + k];
+      const double ratio = std::fabs(actual - bounds.y[i + k]) / bounds.bound[i + k];
       const double counted = actual == exact ? 0 : ratio;
       lanes[k] = counted > lanes[k] ? counted : lanes[k];
       not_finite += (actual - actual) + (exact - exact);
@@ -320,19 +293,20 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
   }
   double most = *std::max_element(lanes, lanes + kLanes);
   const bool all = not_finite != 0 || in_lanes == 0;  // NaN, or a row that is short
-  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i) most = std::max(most, ratio_of(row, i));
+  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i)
+    most = std::max(most, ratio_of(row, bounds, i));
   for (std::size_t i = 0; i < n && most > 0; ++i) {
-    if (ratio_of(row, i) != most) continue;
-    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], y_[i]};
+    if (ratio_of(row, bounds, i) != most) continue;
+    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], bounds.y[i]};
   }
   return {most, row.number, 0, 0, 0};
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
-                              const StatisticErrors& errors) const {
+                              const StatisticErrors& errors, const RowBounds& bounds) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
   const RowFit fit =
-      fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_, row.kept);
+      fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, bounds.y, row.kept);
   if (!fit.is_known) return {};
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
@@ -351,7 +325,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
                  errors.s_low +
              smallest) +
         4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
-        last_rounding(i);
+        last_rounding(bounds, i);
     noise += std::fabs(fit.scale_by(w, p)) * own;
   }
   const double bound = std::max(errors.s / s, s / errors.s_low - 1) + noise;

@@ -88,22 +88,14 @@ EstimatedRow estimated(const SampleRow& row, const JudgeSetting& setting, double
   return {row.x, row.actual, weight_of(row, setting), bias_of(row, setting), row.kept, mean, s};
 }
 
-// What one pass loses on a row, by the measured orders.
-SumLosses one_pass_losses(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
-                          const RowStatistics& exact) {
-  const MeasuredRow measured{row.x, exact};
-  return losses_of({&measured, 1}, variant.formula, setting.kernel.arithmetic,
-                   setting.normalized_shape, true)
-      .front();
-}
-
 Recovered recover(const Variant& variant, const JudgeSetting& setting, const SampleRow& row) {
   Recovered found;
   found.exact = statistics_of(row.x, variant.formula);
   found.s = divisor_of(found.exact.variance, variant.formula);
   found.errors = errors_of(variant, found.exact, setting.kernel);
   if (variant.one_pass) {
-    const SumLosses losses = one_pass_losses(variant, setting, row, found.exact);
+    const SumLosses losses = losses_of({row.x, found.exact}, variant.formula,
+                                       setting.kernel.arithmetic, setting.normalized_shape, true);
     found.errors.mean += kLossFactor * losses.mean;
     found.errors.variance += kLossFactor * losses.variance;
     carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic.unit, found.errors);

@@ -45,10 +45,13 @@ struct RowStatistics {
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given = {});
 
-// What sums one after another lose of the mean and of the variance of a row, at worst: sum_losses.hpp.
+// What sums one after another lose of a row, at worst: sum_losses.hpp.
 struct SumLosses {
   double mean = 0;
   double variance = 0;
+  // Of the sums of g and of g xhat in dx, in parts of the sums of their magnitudes.
+  double g = 0;
+  double products = 0;
 };
 
 // s, or what stands in its place.

@@ -81,8 +81,7 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   const Shape& shape = sample.setting->normalized_shape;
   const auto of = [&](std::span<const double> terms, const RowStatistics& statistics,
                       const Shape& axes) {
-    const MeasuredRow measured{terms, statistics};
-    return lnorm::losses_of({&measured, 1}, variant.formula, arithmetic, axes).front();
+    return lnorm::losses_of({terms, statistics}, variant.formula, arithmetic, axes);
   };
   if (variant.arithmetic) return of(x, exact, shape);
   const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
@@ -417,6 +416,21 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 }
 
 }  // namespace
+
+StatisticsOfNorms::StatisticsOfNorms(std::span<const double> x)
+    : centered_(statistics_of(x, {})), about_zero_(statistics_of(x, {.rms = true})) {}
+
+RowStatistics StatisticsOfNorms::by(const Formula& formula) const {
+  RowStatistics result = formula.rms ? about_zero_ : centered_;
+  result.variance *= result.count / (result.count - static_cast<double>(formula.ddof));
+  return result;
+}
+
+std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const SampleRow> rows) {
+  std::vector<MeasuredRow> sums;
+  for (const SampleRow& row : rows) sums.push_back({row.x, statistics_of(row.x, setting.formula)});
+  return losses_of(sums, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
+}
 
 bool is_lost(const SampleRow& row, const JudgeSetting& setting) {
   bool is_zero = true;

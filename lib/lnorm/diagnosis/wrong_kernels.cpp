@@ -476,7 +476,7 @@ bool exchanged(Variant& v, const Context& c, double) {
 bool sums_in(Variant& v, const Context& c, double dtype) {
   v.backward.sums = static_cast<DType>(dtype);
   // The sum of one term is that term, which is rounded once.
-  const bool is_one_term = c.terms == 1;
+  const bool is_one_term = c.terms() == 1;
   return !is_of_dx(c) && !(is_one_term && *v.backward.sums == c.setting.output.dtype()) &&
          is_narrow(c, dtype);
 }
@@ -642,17 +642,6 @@ constexpr WrongKernel kWrongKernels[] = {
 }  // namespace
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
-
-KernelContext context_of(const GradientModel& model, Quantity of, bool has_weight, bool has_bias) {
-  return {.setting = model.setting,
-          .of = of,
-          .has_weight = has_weight,
-          .has_bias = has_bias,
-          .rows = model.rows,
-          .terms = model.terms(),
-          .has_given = model.has_constants,
-          .has_saved = model.has_saved};
-}
 
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose) {

@@ -11,11 +11,13 @@
 #include "lnorm/core/pool.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/diagnosis/contents.hpp"
+#include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/kernel/rows.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
 #include "lnorm/pipeline/judged_statistics.hpp"
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 namespace lnorm {
 
@@ -38,17 +40,19 @@ class Checker {
         backend_(backend),
         options_(options),
         run_options_(run_options),
-        setting_(judge_setting(plan, backend, options, inputs.is_sum,
+        setting_(judge_setting(plan, backend, options, inputs.weight, inputs.bias, inputs.is_sum,
                                inputs.given != nullptr && inputs.given->variance.empty(),
                                plan.out)),
         actual_(inputs.actual, plan.axes, run_options.threads) {
     if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
-    set_numbers(0, setting_);
+    setting_.output_scale = options.output_scale;
+    for (std::vector<double>* const numbers : {&setting_.weight, &setting_.bias}) {
+      for (double& number : *numbers) number *= options.output_scale;
+    }
   }
 
   Check run() {
-    Check result =
-        begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_, options_.arithmetic);
+    Check result = begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_);
     result.has_mask = mask_.has_value();
     if (options_.criteria) {
       result.comparison =
@@ -66,25 +70,11 @@ class Checker {
 
  private:
   class JudgeObserver;
-  class FitObserver;
 
   // Rows that follow each other in memory: all, or the groups of a sample.
   std::int64_t block_rows() const {
     const TensorInfo& info = inputs_.x.info();
     return info.split ? whole_of(info).shape[*info.split] : plan_.rows;
-  }
-
-  // Whether rows have weight and bias of their own.
-  bool has_affine_of_rows() const { return !plan_.affine.rows.empty(); }
-
-  // Weight and bias of a row.
-  void set_numbers(std::int64_t row, JudgeSetting& setting) const {
-    const std::int64_t n = plan_.row_length;
-    setting.weight = numbers_of(inputs_.weight, n, 1, plan_.affine, row);
-    setting.bias = numbers_of(inputs_.bias, n, 0, plan_.affine, row);
-    for (std::vector<double>* const numbers : {&setting.weight, &setting.bias}) {
-      for (double& number : *numbers) number *= options_.output_scale;
-    }
   }
 
   std::optional<GivenNumbers> given_of(std::int64_t row) const {
@@ -98,12 +88,9 @@ class Checker {
   // What a row has of its own.
   void set_row(SampleRow& row) const {
     row.given = given_of(row.number);
-    if (!has_affine_of_rows() || (!options_.has_weight && !options_.has_bias)) return;
-    JudgeSetting of_row = setting_;
-    set_numbers(row.number, of_row);
-    row.affine = std::make_shared<AffineNumbers>(
-        AffineNumbers{std::move(of_row.weight), std::move(of_row.bias)});
-    if (!inputs_.x.info().split) return;
+    if (!options_.has_weight && !options_.has_bias) return;
+    row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number, options_.output_scale);
+    if (row.affine == nullptr || !inputs_.x.info().split) return;
     // Channel c of group g has the number of group (g channels + c) mod groups.
     const std::int64_t groups = block_rows();
     const std::int64_t group = row.number % groups;
@@ -125,14 +112,11 @@ class Checker {
 
   void judge_rows(Check& result);
   void settle(JudgedRows& judged) const;
-  void explain_all(const Sample& sample, FormulaFit& fit);
+  void explain_all(const Sample& sample, FormulaFit& fit) const;
+  FormulaSums fit_of(const Variant& variant, const Sample& tensor, const CheckRows& all,
+                     const RowBlock& block) const;
 
   const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
-
-  void pass(const Plan& plan, std::span<RowObserver* const> observers, const Transform& transform) {
-    LentSource x(inputs_.x);
-    lnorm::run(x, plan, transform, observers, nullptr, run_options_);
-  }
 
   // ---- What explains the errors.
 
@@ -141,7 +125,7 @@ class Checker {
     if (sample.rows.empty()) return;
     const bool differs = verdict_of(result.judged) == Verdict::differs;
     if (differs && !options_.depth && inputs_.given == nullptr) {
-      const std::vector<SumLosses> losses = losses_of_rows(sample.rows);
+      const std::vector<SumLosses> losses = losses_of(setting_, sample.rows);
       for (std::size_t r = 0; r < losses.size(); ++r) sample.rows[r].losses = losses[r];
     }
     // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
@@ -164,7 +148,9 @@ class Checker {
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
         !result.slice && has_own_order && !inputs_.x.info().split && inputs_.given == nullptr;
-    if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
+    if (differs && is_whole && !result.diagnosis.explains_all()) {
+      explain_otherwise(sample, context, result);
+    }
     describe_contents(sample, result);
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
@@ -176,15 +162,9 @@ class Checker {
     explain_all(sample, best);
   }
 
-  void explain_axes(const Sample& sample, Check& result) const {
-    auto found = explain_by_axes(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
-    if (!found) {
-      found = explain_by_order(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
-    }
-    if (!found) found = explain_by_exchange(plan_, sample, options_.kernels);
-    if (!found) {
-      found = explain_by_affine(sample, options_.has_weight, options_.has_bias, options_.kernels);
-    }
+  void explain_otherwise(const Sample& sample, const KernelContext& context, Check& result) const {
+    auto found = explain_by_other_reading(inputs_.x, plan_, sample, context, options_.kernels,
+                                          run_options_.threads);
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
     explanations.insert(explanations.begin(), *std::move(found));
@@ -216,14 +196,6 @@ class Checker {
       sample.rows.push_back(std::move(row));
     }
     return sample;
-  }
-
-  std::vector<SumLosses> losses_of_rows(std::span<const SampleRow> rows) const {
-    std::vector<MeasuredRow> sums;
-    for (const SampleRow& row : rows) {
-      sums.push_back({row.x, statistics_of(row.x, setting_.formula)});
-    }
-    return losses_of(sums, setting_.formula, setting_.kernel.arithmetic, setting_.normalized_shape);
   }
 
   std::vector<double> numbers(const CheckRows& rows, std::int64_t r) const {
@@ -291,7 +263,7 @@ class Checker::JudgeObserver final : public RowObserver {
 
   BlockFindings examine(const RowBlock& block) const override {
     std::unique_ptr<State> state =
-        states_.take([&] { return std::make_unique<State>(checker_.setting_, row_length_); });
+        states_.take([&] { return std::make_unique<State>(checker_.setting_); });
     const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, state->buffer);
     const RowsIn exact = output_rows(block);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
@@ -319,8 +291,7 @@ class Checker::JudgeObserver final : public RowObserver {
  private:
   // What a thread needs, and what it has found.
   struct State {
-    State(JudgeSetting of_row, std::int64_t row_length)
-        : setting(std::move(of_row)), judge(setting, row_length) {}
+    explicit State(JudgeSetting of_row) : setting(std::move(of_row)), judge(setting) {}
 
     JudgeSetting setting;
     RowJudge judge;
@@ -351,14 +322,12 @@ class Checker::JudgeObserver final : public RowObserver {
     JudgedRow row{number, decode(backend, row_of(block.x, r), state.x),
                   decode(backend, actual, state.actual), decode(backend, exact, state.exact)};
     if (left < row_length_) {
-      if (row.actual.data() != state.actual.data()) {
-        state.actual.assign(row.actual.begin(), row.actual.end());
-      }
       put_exact(state.kept, row.exact, state.actual);
       row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
       row.kept = state.kept;
     }
-    if (checker_.has_affine_of_rows()) checker_.set_numbers(number, state.setting);
+    set_affine(checker_.inputs_.weight, checker_.inputs_.bias, checker_.plan_, number,
+               state.setting);
     row.given = checker_.given_of(number);
     state.judge.judge(row, state.found);
   }
@@ -368,69 +337,6 @@ class Checker::JudgeObserver final : public RowObserver {
   Comparison* comparison_;
   mutable Pool<State> states_;
   JudgedRows found_;
-};
-
-// How many elements a formula explains, in all rows.
-class Checker::FitObserver final : public RowObserver {
- public:
-  // sample: its first and last row.
-  FitObserver(const Checker& checker, const Sample& sample, const Variant& variant)
-      : checker_(checker),
-        variant_(variant),
-        x_(checker.inputs_.x, checker.plan_.axes, checker.run_options_.threads),
-        sample_{.setting = sample.setting,
-                .x_dtype = sample.x_dtype,
-                .first_x = sample.first_x,
-                .last_x = sample.last_x,
-                .block_rows = sample.block_rows} {}
-
-  // Takes the bound of a tree of additions, and where that does not hold the measured one.
-  BlockFindings examine(const RowBlock& block) const override {
-    TileBuffer buffer;
-    VariantRow result;
-    FormulaSums sums;
-    const Backend& backend = checker_.backend_;
-    const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, buffer);
-    std::vector<double> previous = neighbor(block.first_row - 1);
-    std::vector<double> x = decoded(backend, row_of(block.x, 0));
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      const bool is_last = r + 1 == block.x.rows;
-      std::vector<double> next = is_last ? neighbor(block.first_row + block.x.rows)
-                                         : decoded(backend, row_of(block.x, r + 1));
-      SampleRow row{.number = block.first_row + r,
-                    .x = std::move(x),
-                    .actual = decoded(backend, row_of(actual, r)),
-                    .kept = kept_of(checker_.mask(), block.first_row + r, block.x.row_length),
-                    .previous_x = std::move(previous),
-                    .next_x = next};
-      checker_.set_row(row);
-      FormulaSums of_row;
-      add_fit(variant_, sample_, row, result, of_row);
-      if (of_row.elements > 0 && !of_row.explains_all() && !checker_.options_.depth) {
-        row.losses = checker_.losses_of_rows({&row, 1}).front();
-        of_row = {};
-        add_fit(variant_, sample_, row, result, of_row);
-      }
-      sums.add(of_row);
-      previous = std::move(row.x);
-      x = std::move(next);
-    }
-    return sums;
-  }
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    sums_.add(std::any_cast<const FormulaSums&>(findings));
-  }
-
-  const FormulaSums& sums() const noexcept { return sums_; }
-
- private:
-  std::vector<double> neighbor(std::int64_t row) const { return checker_.neighbor(x_, row); }
-
-  const Checker& checker_;
-  const Variant& variant_;
-  CheckRows x_;
-  Sample sample_;
-  FormulaSums sums_;
 };
 
 void Checker::judge_rows(Check& result) {
@@ -447,11 +353,13 @@ void Checker::judge_rows(Check& result) {
   add(Quantity::rstd, inputs_.rstd);
   Plan plan = plan_;
   plan.wants_mean_and_rstd = !statistics.empty();
-  pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) {
-    normalize(x, y, saved);
-  });
+  LentSource x(inputs_.x);
+  lnorm::run(x, plan, normalization(backend_, inputs_.given, inputs_.affine, plan_.formula),
+             observers, nullptr, run_options_);
   result.judged = std::move(judge.found());
-  for (const auto& one : statistics) result.statistics.push_back(one->check(result));
+  for (const auto& one : statistics) {
+    result.statistics.push_back(one->check(inputs_.x.info(), plan_));
+  }
 }
 
 void Checker::settle(JudgedRows& judged) const {
@@ -460,26 +368,95 @@ void Checker::settle(JudgedRows& judged) const {
               [&](std::span<const std::int64_t> numbers, SettledRows& part) {
                 std::vector<SampleRow> rows;
                 for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
-                const std::vector<SumLosses> losses = losses_of_rows(rows);
+                const std::vector<SumLosses> losses = losses_of(setting_, rows);
                 JudgeSetting setting = setting_;
-                RowJudge judge(setting, plan_.row_length);
+                RowJudge judge(setting);
                 for (std::size_t r = 0; r < rows.size(); ++r) {
-                  const SampleRow& row = rows[r];
-                  setting.weight = weight_of(row, setting_);
-                  setting.bias = bias_of(row, setting_);
-                  judge.settle({row.number, row.x, row.actual, row.exact, row.kept}, losses[r],
-                               part.before, part.after);
+                  setting.weight = weight_of(rows[r], setting_);
+                  setting.bias = bias_of(rows[r], setting_);
+                  judge.settle(rows[r].judged(), losses[r], part.before, part.after);
                 }
               });
 }
 
-void Checker::explain_all(const Sample& sample, FormulaFit& fit) {
-  FitObserver observer(*this, sample, fit.variant);
-  RowObserver* const observers[] = {&observer};
-  pass(plan_, observers, {});
-  fit.explained = observer.sums().share();
-  fit.sqnr = observer.sums().sqnr();
-  fit.explains_all = observer.sums().explains_all();
+// How many elements the formula explains, in all rows.
+void Checker::explain_all(const Sample& sample, FormulaFit& fit) const {
+  const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
+  const Sample tensor{.setting = &setting_,
+                      .x_dtype = sample.x_dtype,
+                      .first_x = sample.first_x,
+                      .last_x = sample.last_x,
+                      .block_rows = sample.block_rows};
+  FormulaSums all;
+  examine_rows(
+      inputs_.x, plan_, {},
+      [&](const RowBlock& block) { return fit_of(fit.variant, tensor, x, block); },
+      [&](const FormulaSums& sums) { all.add(sums); }, run_options_);
+  fit.take(all);
+}
+
+// Takes the bound of a tree of additions, and where that does not hold the measured one.
+FormulaSums Checker::fit_of(const Variant& variant, const Sample& tensor, const CheckRows& all,
+                            const RowBlock& block) const {
+  TileBuffer buffer;
+  VariantRow result;
+  FormulaSums sums;
+  const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
+  std::vector<double> previous = neighbor(all, block.first_row - 1);
+  std::vector<double> x = decoded(backend_, row_of(block.x, 0));
+  for (std::int64_t r = 0; r < block.x.rows; ++r) {
+    const bool is_last = r + 1 == block.x.rows;
+    std::vector<double> next = is_last ? neighbor(all, block.first_row + block.x.rows)
+                                       : decoded(backend_, row_of(block.x, r + 1));
+    SampleRow row{.number = block.first_row + r,
+                  .x = std::move(x),
+                  .actual = decoded(backend_, row_of(actual, r)),
+                  .kept = kept_of(mask(), block.first_row + r, block.x.row_length),
+                  .previous_x = std::move(previous),
+                  .next_x = next};
+    set_row(row);
+    FormulaSums of_row;
+    add_fit(variant, tensor, row, result, of_row);
+    if (of_row.elements > 0 && !of_row.explains_all() && !options_.depth) {
+      row.losses = losses_of(setting_, {&row, 1}).front();
+      of_row = {};
+      add_fit(variant, tensor, row, result, of_row);
+    }
+    sums.add(of_row);
+    previous = std::move(row.x);
+    x = std::move(next);
+  }
+  return sums;
+}
+
+// The sums of a block, which are within u |sum| and half an ulp.
+JudgedRows judged_sums(const JudgeSetting& setting, const CheckRows& saved, const RowBlock& block) {
+  JudgedRows found;
+  RowJudge judge(setting);
+  TileBuffer buffer;
+  const RowsIn actual = saved.read(block.first_row, block.x.rows, buffer);
+  for (std::int64_t r = 0; r < block.x.rows; ++r) {
+    const std::vector<double> sums = decoded(setting.backend, row_of(block.x, r));
+    const std::vector<double> of_kernel = decoded(setting.backend, row_of(actual, r));
+    std::vector<double> exact;
+    exact.reserve(sums.size());
+    for_each_element(row_of(block.x, r), [&](std::int64_t, Number sum) {
+      exact.push_back(rounded(DoubleDouble{sum.high, sum.low}, setting.output.dtype()));
+    });
+    if (of_kernel == exact) {
+      RowJudge::count_exact(std::ssize(exact), found);
+      continue;
+    }
+    const auto find_bounds = [&](bool, RowBounds& bounds) {
+      bounds = {sums, {}, true};
+      for (const double sum : sums) {
+        const double rounding = setting.kernel.arithmetic.unit * std::fabs(sum);
+        bounds.bound.push_back(rounding + setting.output.half_ulp(std::fabs(sum) + rounding));
+      }
+    };
+    judge.judge_and_settle_by({block.first_row + r, sums, of_kernel, exact}, find_bounds, found);
+  }
+  return found;
 }
 
 }  // namespace
@@ -487,6 +464,21 @@ void Checker::explain_all(const Sample& sample, FormulaFit& fit) {
 Check check(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
             const CheckOptions& options, const RunOptions& run_options) {
   return Checker(inputs, plan, backend, options, run_options).run();
+}
+
+Check check_sum(TensorSource& sum, TensorSource& actual, const Plan& plan, const Backend& backend,
+                const CheckOptions& options, const RunOptions& run_options) {
+  const JudgeSetting setting =
+      judge_setting(plan, backend, options, {}, {}, true, false, actual.info().dtype);
+  const CheckRows saved(actual, plan.axes, run_options.threads);
+  Check result = begin_check(sum.info(), actual.info(), plan, setting);
+  result.part = "sum";
+  examine_rows(
+      sum, plan, {}, [&](const RowBlock& block) { return judged_sums(setting, saved, block); },
+      [&](const JudgedRows& found) { result.judged.merge(found); }, run_options);
+  result.verdict = verdict_of(result.judged);
+  describe_places(result, plan.rows, row_shape(result.x.shape, result.axes));
+  return result;
 }
 
 }  // namespace lnorm

@@ -87,9 +87,9 @@ RowBounds StatisticObserver::bounds(const RowStatistics& row, double exact,
 
 // relative: how far off the statistic may be, in parts of itself.
 void StatisticObserver::try_causes(const RowStatistics& row, double actual, double relative,
-                                   Found& found) const {
-  ++found.wrong;
-  found.explained.resize(std::size(kSavedCauses));
+                                   CauseCounts& counts) const {
+  ++counts.wrong;
+  counts.explained.resize(std::size(kSavedCauses));
   const double s = divisor_of(row.variance, setting_.formula);
   for (std::size_t k = 0; k < std::size(kSavedCauses); ++k) {
     const SavedCause& cause = kSavedCauses[k];
@@ -99,14 +99,14 @@ void StatisticObserver::try_causes(const RowStatistics& row, double actual, doub
     const double bound = 2 * relative * std::fabs(value) +
                          2 * setting_.kernel.arithmetic.smallest_normal +
                          setting_.output.half_ulp(value);
-    found.explained[k] += std::fabs(actual - value) <= bound ? 1 : 0;
+    counts.explained[k] += std::fabs(actual - value) <= bound ? 1 : 0;
   }
 }
 
 BlockFindings StatisticObserver::examine(const RowBlock& block) const {
   Found all;
   JudgedRows& found = all.judged;
-  RowJudge judge(setting_, 0);
+  RowJudge judge(setting_);
   const std::span<const double> exact = of_ == Quantity::mean ? block.mean : block.rstd;
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
     const double value = exact[static_cast<std::size_t>(r)];
@@ -117,19 +117,20 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
       continue;
     }
     const std::vector<double> x = decoded(setting_.backend, row_of(block.x, r));
-    const MeasuredRow row{x, statistics_of(x, setting_.formula)};
+    const RowStatistics row = statistics_of(x, setting_.formula);
     const JudgedRow judged{block.first_row + r, x, {&actual, 1}, {&rounded, 1}};
-    const auto find_bounds = [&](bool is_measured) {
-      return bounds(row.exact, value,
-                    is_measured ? losses_of({&row, 1}, setting_.formula, setting_.kernel.arithmetic,
-                                            setting_.normalized_shape)
-                                      .front()
-                                : SumLosses{});
+    const auto find_bounds = [&](bool is_measured, RowBounds& of_row) {
+      SumLosses losses;
+      if (is_measured) {
+        losses = losses_of({x, row}, setting_.formula, setting_.kernel.arithmetic,
+                           setting_.normalized_shape);
+      }
+      of_row = bounds(row, value, losses);
     };
     judge.judge_and_settle_by(judged, find_bounds, found);
     if (choose_ && std::isfinite(actual)) {
-      const RowBounds own = bounds(row.exact, value, {});
-      try_causes(row.exact, actual, own.bound.front() / std::fabs(value), all);
+      const RowBounds own = bounds(row, value, {});
+      try_causes(row, actual, own.bound.front() / std::fabs(value), all.causes);
     }
   }
   return all;
@@ -138,36 +139,26 @@ BlockFindings StatisticObserver::examine(const RowBlock& block) const {
 void StatisticObserver::see(const RowBlock&, const BlockFindings& findings) {
   const auto& found = std::any_cast<const Found&>(findings);
   found_.judged.merge(found.judged);
-  found_.wrong += found.wrong;
-  found_.explained.resize(std::size(kSavedCauses));
-  for (std::size_t k = 0; k < found.explained.size(); ++k) {
-    found_.explained[k] += found.explained[k];
-  }
+  found_.causes.merge(found.causes);
 }
 
-Check StatisticObserver::check(const Check& like) const {
-  Check result;
-  result.x = like.x;
-  result.actual = whole_of(actual_);
+Check StatisticObserver::check(const TensorInfo& x, const Plan& plan) const {
+  Check result = begin_check(x, actual_, plan, setting_);
+  const Shape shape = row_shape(result.x.shape, result.axes);
+  result.axes = {};  // of a number a row none is normalized
   result.part = name(of_);
   result.is_statistic = true;
-  result.slice = like.slice;
-  result.formula = like.formula;
-  result.arithmetic = like.arithmetic;
-  result.row_length = like.row_length;
   result.judged = found_.judged;
   result.verdict = verdict_of(found_.judged);
-  for (std::size_t k = 0; result.verdict == Verdict::differs && k < found_.explained.size(); ++k) {
-    const SavedCause& cause = kSavedCauses[k];
-    if (found_.explained[k] < found_.wrong || !choose_ || !choose_(cause.id)) continue;
-    result.diagnosis.explanations.push_back({.id = std::string(cause.id),
-                                             .words = std::string(cause.words),
-                                             .explained = 1,
-                                             .sqnr = kInfinity,
-                                             .explains_all = true});
+  for (std::size_t k = 0; k < found_.causes.explained.size(); ++k) {
+    const SavedCause& found = kSavedCauses[k];
+    const bool is_cause = result.verdict == Verdict::differs && found_.causes.is_cause(k);
+    if (!is_cause || !choose_(found.id)) continue;
+    result.diagnosis.explanations.push_back(
+        cause(std::string(found.id), std::string(found.words), kInfinity));
     break;
   }
-  describe_places(result, std::ssize(numbers_), row_shape(like.x.shape, like.axes));
+  describe_places(result, std::ssize(numbers_), shape);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "lnorm/diagnosis/check.hpp"
 #include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -20,18 +21,18 @@ class StatisticObserver final : public RowObserver {
   BlockFindings examine(const RowBlock& block) const override;
   void see(const RowBlock& block, const BlockFindings& findings) override;
 
-  // What was found; like is the check of the output that was saved beside it.
-  Check check(const Check& like) const;
+  // What was found in the rows of x.
+  Check check(const TensorInfo& x, const Plan& plan) const;
 
  private:
-  // What was found in some rows. explained: by each cause of the table, of those that are not right.
+  // What was found in some rows. causes: of the table.
   struct Found {
     JudgedRows judged;
-    std::vector<std::int64_t> explained;
-    std::int64_t wrong = 0;
+    CauseCounts causes;
   };
 
-  void try_causes(const RowStatistics& row, double actual, double relative, Found& found) const;
+  void try_causes(const RowStatistics& row, double actual, double relative,
+                  CauseCounts& counts) const;
   RowBounds bounds(const RowStatistics& row, double exact, const SumLosses& losses) const;
 
   Quantity of_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 namespace lnorm {
 
@@ -28,10 +27,10 @@ struct OtherRows {
 
 // What is tried on every block: a variant, or xhat over other axes.
 struct Attempt {
-  Variant variant;
-  const CheckRows* xhat = nullptr;
-  Comparison comparison;  // of all blocks that have been seen
-  bool is_right = false;  // no wrong kernel: the right result
+  const Variant& variant;
+  const CheckRows* xhat;
+  Comparison& comparison;  // of all blocks that have been seen
+  bool is_right = false;   // no wrong kernel: the right result
 };
 
 DType dtype_of(const Variant& variant, DType out) {
@@ -43,16 +42,9 @@ DType dtype_of(const Variant& variant, DType out) {
 // Tries all of them on one block of rows after another.
 class MutantObserver final : public RowObserver {
  public:
-  // affine_of: the weight and bias that a row has of its own; null where all have the same.
-  using AffineOf = std::function<std::shared_ptr<const AffineNumbers>(std::int64_t row)>;
-
-  MutantObserver(const Sample& tensor, const CheckRows& x, const CheckRows* alone,
-                 AffineOf affine_of, std::vector<Attempt>& attempts)
-      : tensor_(tensor),
-        x_(x),
-        alone_(alone),
-        affine_of_(std::move(affine_of)),
-        attempts_(attempts) {}
+  MutantObserver(const Sample& tensor, const MutantInputs& inputs, const Plan& plan,
+                 const CheckRows& x, const CheckRows* alone, std::vector<Attempt>& attempts)
+      : tensor_(tensor), inputs_(inputs), plan_(plan), x_(x), alone_(alone), attempts_(attempts) {}
 
   BlockFindings examine(const RowBlock& block) const override {
     const std::vector<SampleRow> rows = rows_of(block);
@@ -92,7 +84,7 @@ class MutantObserver final : public RowObserver {
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       SampleRow& row = rows[static_cast<std::size_t>(r)];
       row.number = block.first_row + r;
-      row.affine = affine_of_(row.number);
+      row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number);
       row.x = decoded(backend(), row_of(block.x, r));
       row.exact = decoded(backend(), row_of(exact, r));
       if (alone_ != nullptr) row.alone = decoded(backend(), alone_->read(row.number, 1, buffer));
@@ -133,21 +125,27 @@ class MutantObserver final : public RowObserver {
   }
 
   const Sample& tensor_;
+  const MutantInputs& inputs_;
+  const Plan& plan_;
   const CheckRows& x_;
   const CheckRows* alone_;
-  AffineOf affine_of_;
   std::vector<Attempt>& attempts_;
 };
 
-class Trial {
+class MutantTrials {
  public:
-  Trial(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
-        const MutantOptions& options, const RunOptions& run_options)
+  MutantTrials(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
+               const MutantOptions& options, const RunOptions& run_options)
       : inputs_(inputs),
         plan_(plan),
         options_(options),
         run_options_(run_options),
-        setting_(setting(inputs, plan, backend, options)) {}
+        setting_(judge_setting(
+            plan, backend,
+            {.arithmetic = plan.out == DType::float64 ? DType::float64 : DType::float32,
+             .zero_centered_weight = options.zero_centered_weight,
+             .rounding = options.rounding},
+            inputs.weight, inputs.bias, false, false, plan.out)) {}
 
   std::vector<TriedMutant> run() {
     const KernelContext contexts[] = {context()};
@@ -157,44 +155,24 @@ class Trial {
     if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
     std::vector<Attempt> attempts;
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
-      for (const auto& variant : mutants_[m].variants) {
-        const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        const Variant& formula = variant.of.front().second;
-        attempts.push_back({formula, xhat, comparison(formula)});
+      const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
+      for (TriedMutant::Trial& trial : mutants_[m].trials) {
+        const Variant& formula = trial.formulas.front().second;
+        trial.comparisons = {comparison(formula)};
+        attempts.push_back({formula, xhat, trial.comparisons.front()});
       }
     }
-    const Variant right = asked_for(setting_);
-    attempts.push_back({right, nullptr, comparison(right), true});
+    const Variant asked = asked_for(setting_);
+    Comparison right = comparison(asked);
+    attempts.push_back({asked, nullptr, right, true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(attempts);
-    require_passing(attempts.back().comparison, inputs_.x.info());
-    auto next = attempts.begin();
-    return tried_of(mutants_, [&] { return std::move((next++)->comparison); });
+    require_passing(right, inputs_.x.info());
+    return std::move(mutants_);
   }
 
  private:
-  static JudgeSetting setting(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
-                              const MutantOptions& options) {
-    const DType arithmetic = plan.out == DType::float64 ? DType::float64 : DType::float32;
-    return {.backend = backend,
-            .formula = plan.formula,
-            .rounding = options.rounding,
-            .kernel = {arithmetic_of(arithmetic), {}, false, options.zero_centered_weight},
-            .output = OutputFormat(plan.out),
-            .saturates = plan.saturates,
-            .weight = numbers_of(inputs.weight, plan.row_length, 1, plan.affine),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0, plan.affine),
-            .normalized_shape = plan.normalized_shape()};
-  }
-
   // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
   bool has_own_order() const { return plan_.affine.is_plain(); }
-
-  std::shared_ptr<const AffineNumbers> affine_of(std::int64_t row) const {
-    if (plan_.affine.rows.empty()) return nullptr;
-    return std::make_shared<AffineNumbers>(
-        AffineNumbers{numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row),
-                      numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row)});
-  }
 
   KernelContext context() const {
     return {.setting = setting_,
@@ -231,12 +209,12 @@ class Trial {
   void add_other_axes() {
     for (const OtherAxes& other : other_axes(plan_.shape, plan_.axes)) {
       if (options_.choose && !options_.choose(other.id)) continue;
-      MutantFormulas& mutant =
-          mutants_.emplace_back(MutantFormulas{other.id, std::string(kAxesWords), other.option});
+      TriedMutant& mutant =
+          mutants_.emplace_back(TriedMutant{other.id, std::string(kAxesWords), other.option});
       other_rows_.emplace_back();
       const std::int64_t length = element_count(extents(plan_.shape, other.axes));
       if (is_same(other.axes) || length == 0 || plan_.formula.ddof >= length) continue;
-      mutant.variants.push_back({nullptr, {{Quantity::y, asked_for(setting_)}}});
+      mutant.trials.push_back({.formulas = {{Quantity::y, asked_for(setting_)}}});
       other_rows_.back() = rows_along(other.axes);
     }
   }
@@ -269,9 +247,7 @@ class Trial {
                         .first_x = decoded(backend, x.read(0, 1, buffer)),
                         .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
                         .all_rows = plan_.rows};
-    MutantObserver observer(
-        tensor, x, alone ? &*alone : nullptr, [this](std::int64_t row) { return affine_of(row); },
-        attempts);
+    MutantObserver observer(tensor, inputs_, plan_, x, alone ? &*alone : nullptr, attempts);
     RowObserver* const observers[] = {&observer};
     LentSource source(inputs_.x);
     lnorm::run(
@@ -287,7 +263,7 @@ class Trial {
   const MutantOptions& options_;
   const RunOptions& run_options_;
   JudgeSetting setting_;
-  std::vector<MutantFormulas> mutants_;
+  std::vector<TriedMutant> mutants_;
   std::vector<std::optional<OtherRows>> other_rows_;  // of mutants_
 };
 
@@ -303,7 +279,7 @@ void require_passing(const Comparison& right, const TensorInfo& x) {
 std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& plan,
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options) {
-  return Trial(inputs, plan, backend, options, run_options).run();
+  return MutantTrials(inputs, plan, backend, options, run_options).run();
 }
 
 }  // namespace lnorm

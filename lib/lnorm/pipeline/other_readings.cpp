@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,11 +26,8 @@ constexpr std::int64_t kElements = 64;  // of each of them
 std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
                         std::int64_t element) {
   const Shape index = index_of_element(plan.shape, plan.axes, row, element);
-  std::int64_t number = 0;
-  for (const std::size_t axis : kept_axes(plan.shape, axes)) {
-    number = number * plan.shape[axis] + index[axis];
-  }
-  return number;
+  const Axes kept = kept_axes(plan.shape, axes);
+  return position_of(extents(index, kept), extents(plan.shape, kept));
 }
 
 // Elements of a sample, each by the norm of the row that it may lie in.
@@ -63,10 +60,9 @@ class ElementFit {
 
   RowLine line_of(std::span<const double> x, const Formula& formula) const {
     const RowStatistics statistics = statistics_of(x, formula);
-    const MeasuredRow row{x, statistics};
     const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting_.kernel.depth;
     const SumLosses losses =
-        is_measured ? losses_of({&row, 1}, formula, setting_.kernel.arithmetic, {}).front()
+        is_measured ? losses_of({x, statistics}, formula, setting_.kernel.arithmetic, {})
                     : SumLosses{};
     const StatisticErrors errors = errors_of(statistics, formula, setting_.kernel, losses);
     return lnorm::line_of(statistics, divisor_of(statistics.variance, formula), errors,
@@ -122,16 +118,11 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
                                         const Axes& order, const Sample& sample) {
   const Shape laid_out = extents(plan.shape, order);
   const auto element = [&](std::int64_t row, std::int64_t i) {
-    std::int64_t at = 0;
     const Shape index = index_of_element(plan.shape, plan.axes, row, i);
-    for (std::size_t axis = 0; axis < index.size(); ++axis)
-      at = at * plan.shape[axis] + index[axis];
-    const Shape there = index_of(at, laid_out);
-    std::vector<std::int64_t> own(there.size());
+    const Shape there = index_of(position_of(index, plan.shape), laid_out);
+    Shape own(there.size());
     for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
-    at = 0;
-    for (std::size_t axis = 0; axis < own.size(); ++axis) at = at * plan.shape[axis] + own[axis];
-    return x[static_cast<std::size_t>(at)];
+    return x[static_cast<std::size_t>(position_of(own, plan.shape))];
   };
   ElementFit fit(*sample.setting);
   std::vector<double> numbers;
@@ -181,27 +172,6 @@ struct Column {
   }
 };
 
-}  // namespace
-
-std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
-  std::vector<Axes> found;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
-  for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
-    Axes axes(shape.size() - first);
-    std::iota(axes.begin(), axes.end(), first);
-    found.push_back(std::move(axes));
-  }
-  std::erase(found, given);
-  std::vector<OtherAxes> result;
-  for (Axes& axes : found) {
-    const auto list = [&](std::string_view between) {
-      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
-    };
-    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
-  }
-  return result;
-}
-
 std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
                                           const ChooseKernel& choose, int threads) {
   const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
@@ -216,12 +186,7 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
         continue;
       const auto sums = fit_along(x, plan, other.axes, formula, sample, threads);
       if (!sums) continue;
-      FormulaFit fit{.id = other.id,
-                     .words = std::string(kAxesWords),
-                     .options = {other.option},
-                     .explained = 1,
-                     .sqnr = sums->sqnr(),
-                     .explains_all = true};
+      FormulaFit fit = cause(other.id, std::string(kAxesWords), sums->sqnr(), {other.option});
       if (is_unbiased) {
         fit.id += concat('+', unbiased->id);
         fit.words += concat("; ", unbiased->words);
@@ -248,13 +213,10 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
     if (!sums) continue;
     const std::string axes =
         joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
-    return FormulaFit{
-        .id = std::string(kOrderId),
-        .words = concat("x is read in another memory order: its axes lie in the order ", axes,
+    return cause(std::string(kOrderId),
+                 concat("x is read in another memory order: its axes lie in the order ", axes,
                         ", as of a transposed tensor"),
-        .explained = 1,
-        .sqnr = sums->sqnr(),
-        .explains_all = true};
+                 sums->sqnr());
   }
   return {};
 }
@@ -281,11 +243,8 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   });
   const auto sums = all ? fit.found() : std::nullopt;
   if (!sums) return {};
-  return FormulaFit{.id = std::string(kExchangedId),
-                    .words = "input and output are exchanged: the input is the norm of the output",
-                    .explained = 1,
-                    .sqnr = sums->sqnr(),
-                    .explains_all = true};
+  return cause(std::string(kExchangedId),
+               "input and output are exchanged: the input is the norm of the output", sums->sqnr());
 }
 
 std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
@@ -356,11 +315,39 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
-  return FormulaFit{.id = std::string(kAffineId),
-                    .words = words,
-                    .explained = 1,
-                    .sqnr = 10 * std::log10(signal / errors),
-                    .explains_all = true};
+  return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
+}
+
+}  // namespace
+
+std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
+  std::vector<Axes> found;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
+  for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
+    Axes axes(shape.size() - first);
+    std::iota(axes.begin(), axes.end(), first);
+    found.push_back(std::move(axes));
+  }
+  std::erase(found, given);
+  std::vector<OtherAxes> result;
+  for (Axes& axes : found) {
+    const auto list = [&](std::string_view between) {
+      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
+    };
+    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
+  }
+  return result;
+}
+
+std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
+                                                   const Sample& sample,
+                                                   const KernelContext& context,
+                                                   const ChooseKernel& choose, int threads) {
+  auto found = explain_by_axes(x, plan, sample, choose, threads);
+  if (!found) found = explain_by_order(x, plan, sample, choose, threads);
+  if (!found) found = explain_by_exchange(plan, sample, choose);
+  if (!found) found = explain_by_affine(sample, context.has_weight, context.has_bias, choose);
+  return found;
 }
 
 }  // namespace lnorm
