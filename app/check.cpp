@@ -355,8 +355,6 @@ class Checking {
                              out == DType::float64 ? DType::float64 : DType::float32),
                          .depth = arguments_.depth,
                          .zero_centered_weight = normalization.options.zero_centered_weight,
-                         .has_weight = has(TensorRole::weight),
-                         .has_bias = has(TensorRole::bias),
                          .rounding = normalization.options.rounding,
                          .output_scale = arguments_.output.scale.value_or(1),
                          .kernels = {},

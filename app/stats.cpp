@@ -11,8 +11,6 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/pipeline/features.hpp"
-#include "lnorm/pipeline/tensor_stats.hpp"
 #include "normalization_text.hpp"
 #include "observed_rows.hpp"
 #include "terminal.hpp"

@@ -1,5 +1,3 @@
-#include "lnorm/diagnosis/gradient_diagnosis.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -9,6 +7,7 @@
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
 
 namespace lnorm {
 

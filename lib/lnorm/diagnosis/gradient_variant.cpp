@@ -68,11 +68,11 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   return line;
 }
 
-Xhat xhat_of(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
-             const RowLine& line, std::size_t i) {
+BoundedNumber xhat_of(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
+                      const RowLine& line, std::size_t i) {
   const bool affine = variant.backward.xhat_has_affine;
-  const double weight = affine ? weight_of(row, setting)[i] : 1;
-  const double bias = affine ? bias_of(row, setting)[i] : 0;
+  const double weight = affine ? affine_of(row, setting).weight[i] : 1;
+  const double bias = affine ? affine_of(row, setting).bias[i] : 0;
   const auto [xhat, error] = xhat_of(line, row.x[i]);
   const double y = xhat * weight + bias;
   const double rounded =
@@ -100,7 +100,7 @@ std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<cons
     std::vector<double> products = xhat_of(variant, context, row);
     std::vector<double>& g = terms.emplace_back();
     for (std::size_t i = 0; i < row.x.size(); ++i) {
-      g.push_back(row.dy[i] * weight_of(row, setting)[i]);
+      g.push_back(row.dy[i] * affine_of(row, setting).weight[i]);
       products[i] *= g[i];
     }
     terms.push_back(std::move(products));
@@ -119,7 +119,7 @@ std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<cons
 RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, const SampleRow& row) {
   const JudgeSetting& setting = context.setting;
   const KernelModel& kernel = setting.kernel;
-  const std::vector<double>& weight = weight_of(row, setting);
+  const std::vector<double>& weight = affine_of(row, setting).weight;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const GradientLine line = line_of(variant, kernel, row);
   const auto count = row.x.size();
@@ -234,10 +234,11 @@ void ParameterSums::add(const SampleRow& row) {
     const auto parameter =
         static_cast<std::size_t>(context_.layout.number(first, static_cast<std::int64_t>(i)));
     if (!wanted_.empty() && wanted_[parameter] == 0) return;
-    const double dy = row.dy[i] * (v.weight_in_sums ? weight_of(row, context_.setting)[i] : 1);
+    const double dy =
+        row.dy[i] * (v.weight_in_sums ? affine_of(row, context_.setting).weight[i] : 1);
     if (of_ == Quantity::dbias) return add_term(parameter, dy, 0);
-    const auto [xhat, error] =
-        v.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, context_.setting, row, line.x, i);
+    const auto [xhat, error] = v.is_of_x ? BoundedNumber{row.x[i], 0}
+                                         : xhat_of(variant_, context_.setting, row, line.x, i);
     const double factor = v.is_divided ? 1 : 1 / line.x.inverse;
     add_term(parameter, dy * factor * xhat, std::fabs(dy) * factor * error);
   };

@@ -58,16 +58,15 @@ void RowJudge::count_exact(std::int64_t elements, JudgedRows& found) {
 
 bool RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
   if (row.kept.empty() && passes(row, found)) return false;
-  const bool is_finite =
-      std::all_of(row.x.begin(), row.x.end(), [](double x) { return std::isfinite(x); });
   return judge_by(
-      row, is_finite, [&](bool, RowBounds& bounds) { find_bounds(row, nullptr, bounds); }, found);
+      row, are_finite(row.x), [&](bool, RowBounds& bounds) { find_bounds(row, nullptr, bounds); },
+      found);
 }
 
 bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
-  const bool is_finite =
-      std::none_of(row.exact.begin(), row.exact.end(), [](double e) { return std::isnan(e); });
-  return judge_by(row, is_finite, bounds, found);
+  const auto nans =
+      std::count_if(row.exact.begin(), row.exact.end(), [](double e) { return std::isnan(e); });
+  return judge_by(row, nans == 0, bounds, found);
 }
 
 bool RowJudge::judge_by(const JudgedRow& row, bool is_finite, const FindBounds& bounds,
@@ -86,7 +85,9 @@ bool RowJudge::judge_by(const JudgedRow& row, bool is_finite, const FindBounds& 
     ++found.unjudged_rows;
     ++found.not_finite_rows;
   }
-  return is_finite && equal != judged && judge_bounds(row, bounds, false, found);
+  if (!is_finite || equal == judged) return false;
+  fill(row, bounds, false, tree_);
+  return judge_bounds(row, nullptr, found);
 }
 
 bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
@@ -115,11 +116,12 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
                             line.inverse_high < 1.5 * line.inverse;
   if (!is_far_below) return false;
   const OutputFormat& output = setting_.output;
+  const AffineNumbers& affine = affine_of(row);
   const RowScreen screen =
       screen_row(setting_.backend, line, kNear * std::min(1.0, found.tree.ratio),
                  {output.half_unit(), output.smallest_half(), output.dtype() == DType::float64},
-                 {n, row.x.data(), row.actual.data(), row.exact.data(), setting_.weight.data(),
-                  setting_.bias.data()});
+                 {n, row.x.data(), row.actual.data(), row.exact.data(), affine.weight.data(),
+                  affine.bias.data()});
   if (screen.exceeds || !screen.is_finite) return false;
   if (setting_.is_wide()) {
     const double determinant = screen.ww * screen.pp - screen.wp * screen.wp;
@@ -135,13 +137,9 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
 bool RowJudge::is_line(const JudgedRow& row, const RowStatistics& statistics) const {
   constexpr double kOwnErrors = 2;  // right rows need 1.4
   RowEstimator estimator(setting_.kernel, setting_.output, setting_.rounding);
-  return estimator.fits({.x = row.x,
-                         .actual = row.actual,
-                         .weight = setting_.weight,
-                         .bias = setting_.bias,
-                         .kept = row.kept,
-                         .mean = statistics.mean,
-                         .s = divisor_of(statistics.variance, setting_.formula)},
+  const auto& [weight, bias] = affine_of(row);
+  const double s = divisor_of(statistics.variance, setting_.formula);
+  return estimator.fits({row.x, row.actual, weight, bias, row.kept, statistics.mean, s},
                         kOwnErrors);
 }
 
@@ -157,8 +155,24 @@ void RowJudge::settle(const JudgedRow& row, const SumLosses& losses, JudgedRows&
 
 void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
                          JudgedRows& after) {
-  judge_bounds(row, bounds, false, before);
-  judge_bounds(row, bounds, true, after);
+  fill(row, bounds, false, tree_);
+  settle_bounds(row, bounds, before, after);
+}
+
+void RowJudge::settle_bounds(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                             JudgedRows& after) {
+  fill(row, bounds, true, measured_);
+  judge_bounds(row, nullptr, before);
+  judge_bounds(row, &measured_, after);
+}
+
+void RowJudge::fill(const JudgedRow& row, const FindBounds& find, bool is_measured,
+                    RowBounds& bounds) const {
+  find(is_measured, bounds);
+  // What was computed here is no better than the kernel's: take what is known to the last bit.
+  if (setting_.output.dtype() == DType::float64) {
+    bounds.y.assign(row.exact.begin(), row.exact.end());
+  }
 }
 
 void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds,
@@ -166,7 +180,7 @@ void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bound
   if (!judge_by(row, bounds, found) || setting_.kernel.depth) return;
   JudgedRows before;
   JudgedRows after;
-  settle_by(row, bounds, before, after);
+  settle_bounds(row, bounds, before, after);
   found.replace(before, after);
 }
 
@@ -191,30 +205,30 @@ void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
   if (!bounds.is_bounded) --found.unjudged_rows;
 }
 
-bool RowJudge::judge_bounds(const JudgedRow& row, const FindBounds& find, bool is_measured,
-                            JudgedRows& found) {
-  const auto bounds_of = [&](bool measured, RowBounds& bounds) {
-    find(measured, bounds);
-    // What was computed here is no better than the kernel's: take what is known to the last bit.
-    if (setting_.output.dtype() == DType::float64) {
-      bounds.y.assign(row.exact.begin(), row.exact.end());
-    }
-    if (bounds.is_bounded) return true;
-    ++found.unjudged_rows;
-    if (bounds.is_in_range) judge_elements(row, bounds, found);
-    return false;
-  };
+bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds* measured,
+                            JudgedRows& found) const {
   const auto is_within = [](const WorstRatio& element, const RowBounds& bounds) {
     return element.ratio <= 1 && bounds.scale.ratio <= 1;
   };
-  if (!bounds_of(false, tree_)) return false;
+  const auto count_unjudged = [&](const RowBounds& bounds) {
+    ++found.unjudged_rows;
+    if (bounds.is_in_range) judge_elements(row, bounds, found);
+  };
+  if (!tree_.is_bounded) {
+    count_unjudged(tree_);
+    return false;
+  }
   const WorstRatio of_tree = worst_of(row, tree_);
   found.tree.take(of_tree);
   if (is_within(of_tree, tree_)) return false;
-  if (!is_measured) found.doubtful_rows.add(row.number);
-  if (is_measured && !bounds_of(true, measured_)) return true;
-  const bool is_held = is_measured && (of_tree.ratio <= 1 || measured_.is_line);
-  const RowBounds& bounds = is_held ? measured_ : tree_;
+  if (measured == nullptr) {
+    found.doubtful_rows.add(row.number);
+  } else if (!measured->is_bounded) {
+    count_unjudged(*measured);
+    return true;
+  }
+  const bool is_held = measured != nullptr && (of_tree.ratio <= 1 || measured->is_line);
+  const RowBounds& bounds = is_held ? *measured : tree_;
   if (is_held) {
     const WorstRatio of_sums = worst_of(row, bounds);
     found.loop.take(of_sums);
@@ -238,12 +252,10 @@ void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBou
   bounds.is_bounded = errors.is_bounded;
   bounds.is_in_range = errors.is_in_range;
   if (!errors.is_bounded) return;
-  bounds.y.resize(row.x.size());
-  bounds.bound.resize(row.x.size());
   const RowLine line =
       line_of(statistics, divisor_of(statistics.variance, formula), errors, setting_.kernel);
-  fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), setting_.weight.data(),
-                    setting_.bias.data(), std::ssize(row.x), bounds.y.data(), bounds.bound.data());
+  fill_rounded_line(line, setting_.rounding, setting_.output, row.x, affine_of(row), bounds.y,
+                    bounds.bound);
   const bool is_float64 = setting_.output.dtype() == DType::float64;
   if (is_float64) bounds.y.assign(row.exact.begin(), row.exact.end());
   const double roundings = is_float64 ? 2 : 1;
@@ -305,9 +317,27 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) con
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
                               const StatisticErrors& errors, const RowBounds& bounds) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
-  const RowFit fit =
-      fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, bounds.y, row.kept);
-  if (!fit.is_known) return {};
+  const auto& [weight, bias] = affine_of(row);
+  // The least squares fit of the row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
+  double ww = 0;
+  double wp = 0;
+  double pp = 0;
+  double ew = 0;
+  double ep = 0;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    if (!row.is_kept(i)) continue;
+    const double p = weight[i] * (row.x[i] - statistics.mean) / s;
+    const double error = row.actual[i] - bounds.y[i];
+    if (!std::isfinite(error)) return {};
+    ww += weight[i] * weight[i];
+    wp += weight[i] * p;
+    pp += p * p;
+    ew += error * weight[i];
+    ep += error * p;
+  }
+  const double determinant = ww * pp - wp * wp;
+  if (!(determinant > 1e-6 * ww * pp)) return {};  // the row has no deviations
+  const double scale = (ww * ep - wp * ew) / determinant;
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
   const auto& [unit, smallest, greatest, dtype] = setting_.kernel.arithmetic;
@@ -315,7 +345,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     if (!row.is_kept(i)) continue;
-    const double w = setting_.weight[i];
+    const double w = weight[i];
     const double d = row.x[i] - statistics.mean;
     const double p = w * d / s;
     const double own =
@@ -324,12 +354,12 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
                  (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) + std::fabs(d)) /
                  errors.s_low +
              smallest) +
-        4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
+        4 * unit * std::fabs(p) + 3 * unit * std::fabs(bias[i]) + smallest +
         last_rounding(bounds, i);
-    noise += std::fabs(fit.scale_by(w, p)) * own;
+    noise += std::fabs((ww * p - wp * w) / determinant) * own;
   }
   const double bound = std::max(errors.s / s, s / errors.s_low - 1) + noise;
-  return {std::fabs(fit.scale) / bound, row.number, 0, 1 + fit.scale, 1};
+  return {std::fabs(scale) / bound, row.number, 0, 1 + scale, 1};
 }
 
 }  // namespace lnorm

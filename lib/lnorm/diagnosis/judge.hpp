@@ -27,10 +27,8 @@ struct JudgeSetting {
   KernelModel kernel;
   OutputFormat output;
   bool saturates = false;
-  double output_scale = 1;  // weight and bias include it
-  // As many numbers as a row has elements; 1 and 0 where there are none.
-  std::vector<double> weight = {};
-  std::vector<double> bias = {};
+  double output_scale = 1;      // weight and bias include it
+  AffineNumbers affine = {};    // of rows without their own; 1 and 0 where there are none
   Shape normalized_shape = {};  // the extents of a row's axes, in its order
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
@@ -45,6 +43,7 @@ struct JudgedRow {
   // An element is judged if its kept is not 0; if kept is empty all are. Requires actual to be exact where kept is 0.
   std::span<const char> kept = {};
   std::optional<GivenNumbers> given = {};  // statistics, unless they are computed
+  const AffineNumbers* affine = nullptr;   // of its own; null: those of all rows
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
   std::int64_t judged() const {
@@ -129,15 +128,22 @@ class RowJudge {
   static void count_exact(std::int64_t elements, JudgedRows& found);
 
  private:
-  // Whether it is within the bounds at a glance, and changes nothing of the worst.
+  // Whether it is within the bounds at a glance, and changes nothing of the worst. Then it is counted.
   bool passes(const JudgedRow& row, JudgedRows& found) const;
   bool judge_by(const JudgedRow& row, bool is_finite, const FindBounds& bounds, JudgedRows& found);
-  bool judge_bounds(const JudgedRow& row, const FindBounds& bounds, bool is_measured,
-                    JudgedRows& found);
+  // Of bounds that were filled: the tree's, and if it is not null the measured ones.
+  bool judge_bounds(const JudgedRow& row, const RowBounds* measured, JudgedRows& found) const;
+  void fill(const JudgedRow& row, const FindBounds& find, bool is_measured,
+            RowBounds& bounds) const;
+  void settle_bounds(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                     JudgedRows& after);
   void judge_elements(const JudgedRow& row, const RowBounds& bounds, JudgedRows& found) const;
   bool is_line(const JudgedRow& row, const RowStatistics& statistics) const;
   // Of y.
   void find_bounds(const JudgedRow& row, const SumLosses* losses, RowBounds& bounds) const;
+  const AffineNumbers& affine_of(const JudgedRow& row) const {
+    return row.affine != nullptr ? *row.affine : setting_.affine;
+  }
   // Half an ulp of what the kernel rounds, which may be in the binade above.
   double last_rounding(const RowBounds& bounds, std::size_t i) const {
     return setting_.output.half_ulp(std::fabs(bounds.y[i]) + bounds.bound[i]);

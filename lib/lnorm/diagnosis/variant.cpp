@@ -207,8 +207,7 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const RowLine& line = found->line;
   result.is_bounded = found->is_bounded;
   const auto affine = affine_of(variant, row);
-  fill_rounded_line(line, variant.rounding, setting.output, x.data(), affine->weight.data(),
-                    affine->bias.data(), std::ssize(x), result.y.data(), result.bound.data());
+  fill_rounded_line(line, variant.rounding, setting.output, x, *affine, result.y, result.bound);
   return true;
 }
 
@@ -222,8 +221,7 @@ bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& r
   if (!second) return false;
   const auto& [line, is_bounded] = *second;
   const auto affine = affine_of(variant, row);
-  fill_line(line, once.data(), affine->weight.data(), affine->bias.data(), std::ssize(once),
-            result.y.data(), result.bound.data());
+  fill_line(line, once, *affine, result.y, result.bound);
   for (std::size_t i = 0; i < once.size(); ++i) {
     result.bound[i] += 4 * most * line.inverse_high * std::fabs(affine->weight[i]);
   }
@@ -327,11 +325,9 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   std::vector<double> buffer;
   const std::span<const double> x = input_of(variant, sample, row, buffer);
   if (x.empty()) return false;
-  const bool is_finite =
-      std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
   const bool has_statistics =
       variant.result != Variant::Result::input && variant.result != Variant::Result::zeros;
-  if (is_finite || !has_statistics) return fill(variant, sample, row, x, result);
+  if (!has_statistics || are_finite(x)) return fill(variant, sample, row, x, result);
   std::fill(result.y.begin(), result.y.end(), kNan);
   return true;
 }
@@ -435,7 +431,7 @@ std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const Sa
 bool is_lost(const SampleRow& row, const JudgeSetting& setting) {
   bool is_zero = true;
   bool is_bias = true;
-  const std::vector<double>& bias = bias_of(row, setting);
+  const std::vector<double>& bias = affine_of(row, setting).bias;
   for (std::size_t i = 0; i < row.actual.size(); ++i) {
     if (!row.is_kept(i)) continue;
     if (!std::isfinite(row.actual[i])) return true;
@@ -476,7 +472,7 @@ std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const Sam
 Variant asked_for(const JudgeSetting& setting) {
   return {.formula = setting.formula,
           .rounding = setting.rounding,
-          .affine = std::make_shared<AffineNumbers>(AffineNumbers{setting.weight, setting.bias})};
+          .affine = std::make_shared<AffineNumbers>(setting.affine)};
 }
 
 std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,

@@ -14,12 +14,6 @@
 // A formula that a kernel may compute in place of the one asked for, forward and backward, and its y for a row.
 namespace lnorm {
 
-// weight and bias of every element.
-struct AffineNumbers {
-  std::vector<double> weight;
-  std::vector<double> bias;
-};
-
 // Of which elements a statistic is made, and what its sum is divided by.
 struct StatisticOf {
   enum class Row { own, previous, next, first, last };
@@ -207,17 +201,12 @@ struct SampleRow {
   };
   mutable std::vector<Part> parts = {};
 
-  JudgedRow judged() const { return {number, x, actual, exact, kept, given}; }
+  JudgedRow judged() const { return {number, x, actual, exact, kept, given, affine.get()}; }
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
 
-inline const std::vector<double>& weight_of(const SampleRow& row, const JudgeSetting& setting) {
-  const AffineNumbers* const own = row.affine.get();
-  return own != nullptr ? own->weight : setting.weight;
-}
-inline const std::vector<double>& bias_of(const SampleRow& row, const JudgeSetting& setting) {
-  const AffineNumbers* const own = row.affine.get();
-  return own != nullptr ? own->bias : setting.bias;
+inline const AffineNumbers& affine_of(const SampleRow& row, const JudgeSetting& setting) {
+  return row.affine != nullptr ? *row.affine : setting.affine;
 }
 
 // What the statistics of rows lose, by the formula asked for.
@@ -231,7 +220,7 @@ struct Sample {
   std::vector<double> last_x;
   std::int64_t all_rows = 0;    // of the tensor, where variants are written
   std::int64_t block_rows = 0;  // what follows the last row of so many is not known; 0: of none
-  std::int64_t row_length() const { return std::ssize(setting->weight); }
+  std::int64_t row_length() const { return std::ssize(setting->affine.weight); }
 };
 
 // What a variant makes of a row: exact values, and how far off a kernel may be, with its last rounding.

@@ -1,6 +1,7 @@
 #include "lnorm/pipeline/check.hpp"
 
 #include <algorithm>
+#include <any>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/pool.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/diagnosis/contents.hpp"
@@ -16,12 +18,176 @@
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
-#include "lnorm/pipeline/judged_statistics.hpp"
 #include "lnorm/pipeline/other_readings.hpp"
 
 namespace lnorm {
 
 namespace {
+
+// What a kernel may save in place of a statistic. s: by the formula; n: of the row.
+struct SavedCause {
+  std::string_view id;
+  std::string_view words;
+  bool is_of_mean;
+  bool is_of_rstd;
+  double (*value)(const RowStatistics& row, double s, const Formula& formula);
+};
+constexpr SavedCause kSavedCauses[] = {
+    {"saved-std", "it is the standard deviation s, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s; }},
+    {"saved-std", "it is the standard deviation, without eps, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return std::sqrt(row.variance); }},
+    {"saved-variance", "it is the variance, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.variance; }},
+    {"saved-variance", "it is the variance plus eps, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s * s; }},
+    {"saved-reciprocal-variance", "it is 1 / (var + eps), without the root", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / (s * s); }},
+    {"saved-no-eps", "it is 1 / s without eps", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return 1 / std::sqrt(row.variance); }},
+    {"saved-ddof-1", "it is 1 / s by the variance divided by n - 1", false, true,
+     [](const RowStatistics& row, double, const Formula& formula) {
+       const auto ddof = static_cast<double>(formula.ddof);
+       return 1 / divisor_of(row.variance * (row.count - ddof) / (row.count - 1), formula);
+     }},
+    {"saved-exchanged", "mean and rstd are exchanged", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.mean; }},
+    {"saved-exchanged", "mean and rstd are exchanged", true, false,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / s; }},
+    {"saved-float16", "it is rounded to float16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::float16).rounded(row.mean);
+     }},
+    {"saved-float16", "it is rounded to float16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::float16).rounded(1 / s);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(row.mean);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(1 / s);
+     }},
+};
+
+// Holds the exact statistics of rows, as the loop brings them, against those that a kernel has saved: mean within E_mean,
+// rstd = 1 / s within what E_s makes of it, and half an ulp. The plan wants mean and rstd.
+class StatisticObserver final : public RowObserver {
+ public:
+  // setting: that of the forward pass. choose: which causes are tried; empty: none. Reads all numbers of actual, one a row.
+  StatisticObserver(Quantity of, const JudgeSetting& setting, TensorSource& actual,
+                    const ChooseKernel& choose, int threads)
+      : of_(of),
+        setting_(setting),
+        actual_(actual.info()),
+        choose_(choose),
+        numbers_(all_numbers(setting.backend, actual, threads)) {
+    setting_.output = OutputFormat(actual_.dtype);
+  }
+
+  BlockFindings examine(const RowBlock& block) const override {
+    Found all;
+    RowJudge judge(setting_);
+    const std::span<const double> exact = of_ == Quantity::mean ? block.mean : block.rstd;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      const double value = exact[static_cast<std::size_t>(r)];
+      const double rounded = setting_.output.rounded(value);
+      const double actual = numbers_[static_cast<std::size_t>(block.first_row + r)];
+      if (actual == rounded) {
+        RowJudge::count_exact(1, all.judged);
+        continue;
+      }
+      const std::vector<double> x = decoded(setting_.backend, row_of(block.x, r));
+      const RowStatistics row = statistics_of(x, setting_.formula);
+      const auto find_bounds = [&](bool is_measured, RowBounds& of_row) {
+        SumLosses losses;
+        if (is_measured) {
+          losses = losses_of({x, row}, setting_.formula, setting_.kernel.arithmetic,
+                             setting_.normalized_shape);
+        }
+        of_row = bounds(row, value, losses);
+      };
+      judge.judge_and_settle_by({block.first_row + r, x, {&actual, 1}, {&rounded, 1}}, find_bounds,
+                                all.judged);
+      if (!choose_ || !std::isfinite(actual)) continue;
+      const RowBounds own = bounds(row, value, {});
+      try_causes(row, actual, own.bound.front() / std::fabs(value), all.causes);
+    }
+    return all;
+  }
+
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    const auto& found = std::any_cast<const Found&>(findings);
+    found_.judged.merge(found.judged);
+    found_.causes.merge(found.causes);
+  }
+
+  // What was found in the rows of x.
+  Check check(const TensorInfo& x, const Plan& plan) const {
+    Check result = begin_check(x, actual_, plan, setting_);
+    const Shape shape = row_shape(result.x.shape, result.axes);
+    result.axes = {};  // of a number a row none is normalized
+    result.part = name(of_);
+    result.is_statistic = true;
+    result.judged = found_.judged;
+    result.verdict = verdict_of(found_.judged);
+    for (std::size_t k = 0; k < found_.causes.explained.size(); ++k) {
+      const SavedCause& found = kSavedCauses[k];
+      const bool is_cause = result.verdict == Verdict::differs && found_.causes.is_cause(k);
+      if (!is_cause || !choose_(found.id)) continue;
+      result.diagnosis.explanations.push_back(
+          cause(std::string(found.id), std::string(found.words), kInfinity));
+      break;
+    }
+    describe_places(result, std::ssize(numbers_), shape);
+    return result;
+  }
+
+ private:
+  // What was found in some rows. causes: of the table.
+  struct Found {
+    JudgedRows judged;
+    CauseCounts causes;
+  };
+
+  RowBounds bounds(const RowStatistics& row, double exact, const SumLosses& losses) const {
+    const StatisticErrors errors = errors_of(row, setting_.formula, setting_.kernel, losses);
+    const double error = of_ == Quantity::mean ? errors.mean
+                                               : std::max(1 / errors.s_low - exact,
+                                                          exact - 1 / (1 / exact + errors.s));
+    const double roundings = setting_.output.dtype() == DType::float64 ? 2 : 1;
+    return {{exact},
+            {error + roundings * setting_.output.half_ulp(std::fabs(exact) + error)},
+            of_ == Quantity::mean ? errors.is_in_range : errors.is_bounded};
+  }
+
+  // relative: how far off the statistic may be, in parts of itself.
+  void try_causes(const RowStatistics& row, double actual, double relative,
+                  CauseCounts& counts) const {
+    ++counts.wrong;
+    counts.explained.resize(std::size(kSavedCauses));
+    const double s = divisor_of(row.variance, setting_.formula);
+    for (std::size_t k = 0; k < std::size(kSavedCauses); ++k) {
+      const SavedCause& saved = kSavedCauses[k];
+      if (!(of_ == Quantity::mean ? saved.is_of_mean : saved.is_of_rstd)) continue;
+      const double value = saved.value(row, s, setting_.formula);
+      // Of a square twice as far off.
+      const double bound = 2 * relative * std::fabs(value) +
+                           2 * setting_.kernel.arithmetic.smallest_normal +
+                           setting_.output.half_ulp(value);
+      counts.explained[k] += std::fabs(actual - value) <= bound ? 1 : 0;
+    }
+  }
+
+  Quantity of_;
+  JudgeSetting setting_;
+  TensorInfo actual_;
+  const ChooseKernel& choose_;
+  std::vector<double> numbers_;
+  Found found_;
+};
 
 // Elements that are not judged get their exact values.
 void put_exact(std::span<const char> kept, std::span<const double> exact,
@@ -46,9 +212,7 @@ class Checker {
         actual_(inputs.actual, plan.axes, run_options.threads) {
     if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
     setting_.output_scale = options.output_scale;
-    for (std::vector<double>* const numbers : {&setting_.weight, &setting_.bias}) {
-      for (double& number : *numbers) number *= options.output_scale;
-    }
+    setting_.affine = affine_numbers(inputs.weight, inputs.bias, plan, 0, options.output_scale);
   }
 
   Check run() {
@@ -77,19 +241,19 @@ class Checker {
     return info.split ? whole_of(info).shape[*info.split] : plan_.rows;
   }
 
-  std::optional<GivenNumbers> given_of(std::int64_t row) const {
-    return given_numbers(inputs_.given, row);
+  Transform normalization() const {
+    return lnorm::normalization(backend_, inputs_.given, inputs_.affine, plan_.formula);
   }
 
-  void normalize(const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) const {
-    normalization(backend_, inputs_.given, inputs_.affine, plan_.formula)(x, y, saved);
+  std::shared_ptr<const AffineNumbers> affine_of_row(std::int64_t row) const {
+    return own_affine(inputs_.weight, inputs_.bias, plan_, row, options_.output_scale);
   }
 
   // What a row has of its own.
   void set_row(SampleRow& row) const {
-    row.given = given_of(row.number);
-    if (!options_.has_weight && !options_.has_bias) return;
-    row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number, options_.output_scale);
+    row.given = given_numbers(inputs_.given, row.number);
+    if (inputs_.weight.empty() && inputs_.bias.empty()) return;
+    row.affine = affine_of_row(row.number);
     if (row.affine == nullptr || !inputs_.x.info().split) return;
     // Channel c of group g has the number of group (g channels + c) mod groups.
     const std::int64_t groups = block_rows();
@@ -128,26 +292,16 @@ class Checker {
       const std::vector<SumLosses> losses = losses_of(setting_, sample.rows);
       for (std::size_t r = 0; r < losses.size(); ++r) sample.rows[r].losses = losses[r];
     }
-    // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
-    const bool has_own_order = plan_.affine.is_plain();
-    const KernelContext context{
-        .setting = setting_,
-        .has_weight = options_.has_weight,
-        .has_bias = options_.has_bias,
-        .has_residual = inputs_.alone != nullptr,
-        .has_rounded_sum = inputs_.residual != nullptr,
-        .x_dtype = plan_.in,
-        .weight_dtype = inputs_.weight.dtype(),
-        .rows = plan_.rows,
-        .has_groups = inputs_.x.info().split.has_value(),
-        .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
-        .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
-        .has_given = inputs_.given != nullptr,
-        .has_given_rstd = inputs_.given != nullptr && inputs_.given->variance.empty()};
+    KernelContext context = context_of(setting_, Quantity::y, inputs_.weight, inputs_.bias, plan_);
+    context.has_residual = inputs_.alone != nullptr;
+    context.has_rounded_sum = inputs_.residual != nullptr;
+    context.has_groups = inputs_.x.info().split.has_value();
+    context.has_given = inputs_.given != nullptr;
+    context.has_given_rstd = inputs_.given != nullptr && inputs_.given->variance.empty();
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
-        !result.slice && has_own_order && !inputs_.x.info().split && inputs_.given == nullptr;
+        !result.slice && plan_.affine.is_plain() && !context.has_groups && inputs_.given == nullptr;
     if (differs && is_whole && !result.diagnosis.explains_all()) {
       explain_otherwise(sample, context, result);
     }
@@ -217,7 +371,7 @@ class Checker {
     if (row.x.empty()) return row;
     std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
     TileBuffer buffer;
-    normalize(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
+    normalization()(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
     row.exact =
         decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
     put_exact(row.kept, row.exact, row.actual);
@@ -225,9 +379,7 @@ class Checker {
   }
 
   static std::vector<double> finite_or_none(std::vector<double> row) {
-    const bool is_finite =
-        std::all_of(row.begin(), row.end(), [](double value) { return std::isfinite(value); });
-    return is_finite ? std::move(row) : std::vector<double>();
+    return are_finite(row) ? std::move(row) : std::vector<double>();
   }
 
   // ---- Where the errors are.
@@ -291,9 +443,8 @@ class Checker::JudgeObserver final : public RowObserver {
  private:
   // What a thread needs, and what it has found.
   struct State {
-    explicit State(JudgeSetting of_row) : setting(std::move(of_row)), judge(setting) {}
+    explicit State(const JudgeSetting& setting) : judge(setting) {}
 
-    JudgeSetting setting;
     RowJudge judge;
     JudgedRows found;
     TileBuffer buffer;
@@ -326,9 +477,9 @@ class Checker::JudgeObserver final : public RowObserver {
       row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
       row.kept = state.kept;
     }
-    set_affine(checker_.inputs_.weight, checker_.inputs_.bias, checker_.plan_, number,
-               state.setting);
-    row.given = checker_.given_of(number);
+    const auto affine = checker_.affine_of_row(number);
+    row.affine = affine.get();
+    row.given = given_numbers(checker_.inputs_.given, number);
     state.judge.judge(row, state.found);
   }
 
@@ -354,8 +505,7 @@ void Checker::judge_rows(Check& result) {
   Plan plan = plan_;
   plan.wants_mean_and_rstd = !statistics.empty();
   LentSource x(inputs_.x);
-  lnorm::run(x, plan, normalization(backend_, inputs_.given, inputs_.affine, plan_.formula),
-             observers, nullptr, run_options_);
+  lnorm::run(x, plan, normalization(), observers, nullptr, run_options_);
   result.judged = std::move(judge.found());
   for (const auto& one : statistics) {
     result.statistics.push_back(one->check(inputs_.x.info(), plan_));
@@ -369,11 +519,8 @@ void Checker::settle(JudgedRows& judged) const {
                 std::vector<SampleRow> rows;
                 for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
                 const std::vector<SumLosses> losses = losses_of(setting_, rows);
-                JudgeSetting setting = setting_;
-                RowJudge judge(setting);
+                RowJudge judge(setting_);
                 for (std::size_t r = 0; r < rows.size(); ++r) {
-                  setting.weight = weight_of(rows[r], setting_);
-                  setting.bias = bias_of(rows[r], setting_);
                   judge.settle(rows[r].judged(), losses[r], part.before, part.after);
                 }
               });

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
-#include "lnorm/diagnosis/gradient_diagnosis.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/diagnosis/sum_losses.hpp"
 #include "lnorm/kernel/row_errors.hpp"
@@ -28,18 +28,13 @@ class JudgedGradient {
                  int threads)
       : setting(judge_setting(plan.rows, backend, options, inputs.weight, inputs.bias,
                               inputs.is_sum, false, actual.info().dtype)),
-        context{.setting = setting,
-                .of = of,
-                .has_weight = options.has_weight,
-                .has_bias = options.has_bias,
-                .rows = plan.rows.rows,
-                .has_given = inputs.sources.are_constants,
-                .has_saved = inputs.sources.rstd != nullptr,
-                .layout = plan.rows.affine,
-                .rounds_dy = has_more_digits(inputs.sources.dy.info().dtype, options.arithmetic),
-                .is_uniform = inputs.is_uniform},
+        context(context_of(setting, of, inputs.weight, inputs.bias, plan.rows)),
         asked(asked_for(setting)),
         check(begin_check(inputs.sources.x.info(), actual.info(), plan.rows, setting)) {
+    context.has_given = inputs.sources.are_constants;
+    context.has_saved = inputs.sources.rstd != nullptr;
+    context.rounds_dy = has_more_digits(inputs.sources.dy.info().dtype, options.arithmetic);
+    context.is_uniform = inputs.is_uniform;
     check.part = name(of);
     if (of == Quantity::dx) {
       rows_.emplace(actual, plan.rows.axes, threads);
@@ -77,7 +72,7 @@ class JudgedGradient {
   }
 
   const JudgeSetting setting;
-  const KernelContext context;
+  KernelContext context;
   const Variant asked;
   Check check;
   // The most that the orders lose: of a measured column of dweight or dbias (products), and of a row's statistics, in parts of mean |x|
@@ -149,7 +144,7 @@ class GradientChecker {
     const RowsIn exact = exact_gradients_.dx(block, slot);
     if (dx != nullptr) slot.compared = dx->compared(block.first, exact);
     slot.sums = no_sums(parameters);
-    for (SampleRow& row : exact_gradients_.rows(block, slot.in)) {
+    exact_gradients_.for_each_row(block, slot.in, [&](SampleRow& row) {
       if (dx != nullptr) {
         row.actual = dx->actual_row(row.number);
         row.exact = decoded(backend_, row_of(exact, row.number - block.first));
@@ -159,7 +154,7 @@ class GradientChecker {
         RowJudge(dx->setting).judge_by(row.judged(), bounds, slot.found);
       }
       for (ParameterSums& sums : slot.sums) sums.add(row);
-    }
+    });
   }
 
   void judge() {
@@ -434,9 +429,9 @@ class GradientChecker {
         RunOptions{run_options_.threads}, slots,
         [&](const Block& block, Sums& slot) {
           slot.found = {};
-          for (SampleRow& row : exact_gradients_.rows(block, slot.in)) {
+          exact_gradients_.for_each_row(block, slot.in, [&](SampleRow& row) {
             slot.found.add(fit_of(gradient, fit.variant, row));
-          }
+          });
         },
         [&](Sums& slot) { total.add(slot.found); });
     fit.take(total);

@@ -93,9 +93,7 @@ AffineNumbers affine_numbers(const AffineTerm& weight, const AffineTerm& bias, c
                              std::int64_t row, double scale) {
   AffineNumbers numbers{numbers_of(weight, plan.row_length, 1, plan.affine, row),
                         numbers_of(bias, plan.row_length, 0, plan.affine, row)};
-  for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
-    for (double& number : *some) number *= scale;
-  }
+  numbers.scale(scale);
   return numbers;
 }
 
@@ -103,14 +101,6 @@ std::shared_ptr<const AffineNumbers> own_affine(const AffineTerm& weight, const 
                                                 const Plan& plan, std::int64_t row, double scale) {
   if (plan.affine.rows.empty()) return nullptr;
   return std::make_shared<AffineNumbers>(affine_numbers(weight, bias, plan, row, scale));
-}
-
-void set_affine(const AffineTerm& weight, const AffineTerm& bias, const Plan& plan,
-                std::int64_t row, JudgeSetting& setting) {
-  if (plan.affine.rows.empty()) return;
-  AffineNumbers numbers = affine_numbers(weight, bias, plan, row, setting.output_scale);
-  setting.weight = std::move(numbers.weight);
-  setting.bias = std::move(numbers.bias);
 }
 
 bool has_more_digits(DType dtype, DType arithmetic) {
@@ -132,7 +122,6 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
     formula.eps = 0;
     formula.eps_on = EpsOn::variance;
   }
-  AffineNumbers affine = affine_numbers(weight, bias, plan);
   return {.backend = backend,
           .formula = formula,
           .rounding = options.rounding,
@@ -141,9 +130,24 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
                      options.zero_centered_weight},
           .output = OutputFormat(output),
           .saturates = plan.saturates,
-          .weight = std::move(affine.weight),
-          .bias = std::move(affine.bias),
+          .affine = affine_numbers(weight, bias, plan),
           .normalized_shape = plan.normalized_shape()};
+}
+
+KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,
+                         const AffineTerm& bias, const Plan& plan) {
+  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
+  const bool has_own_order = plan.affine.is_plain();
+  return {.setting = setting,
+          .of = of,
+          .has_weight = !weight.empty(),
+          .has_bias = !bias.empty(),
+          .x_dtype = plan.in,
+          .weight_dtype = weight.dtype(),
+          .rows = plan.rows,
+          .weight_is_number = !has_own_order || weight.is_uniform(),
+          .bias_is_number = !has_own_order || bias.is_uniform(),
+          .layout = plan.affine};
 }
 
 Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,

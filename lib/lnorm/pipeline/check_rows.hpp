@@ -57,10 +57,6 @@ std::shared_ptr<const AffineNumbers> own_affine(const AffineTerm& weight, const 
                                                 const Plan& plan, std::int64_t row,
                                                 double scale = 1);
 
-// Gives a setting those of a row, where rows have their own.
-void set_affine(const AffineTerm& weight, const AffineTerm& bias, const Plan& plan,
-                std::int64_t row, JudgeSetting& setting);
-
 // Statistics of a row that a kernel was given; null: it computes them.
 std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row);
 
@@ -72,6 +68,10 @@ bool has_more_digits(DType dtype, DType arithmetic);
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
                            const AffineTerm& weight, const AffineTerm& bias, bool is_sum,
                            bool has_rstd, DType output);
+
+// What a kernel was asked for that has weight and bias in the rows of a plan.
+KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,
+                         const AffineTerm& bias, const Plan& plan);
 
 // A check of actual by the rows of x, in which nothing has been judged.
 Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,

@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include "lnorm/kernel/row_errors.hpp"
+
 namespace lnorm {
 
 ExactGradients::ExactGradients(const GradSources& sources, const GradPlan& plan,
@@ -42,20 +44,23 @@ RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
   return {buffers.dx.data(), setting_.dx, std::endian::native, block.count, plan_.rows.row_length};
 }
 
-std::vector<SampleRow> ExactGradients::rows(const Block& block,
-                                            const GradientRows::Buffers& in) const {
+void ExactGradients::fill_row(const Block& block, const GradientRows::Buffers& in, std::int64_t r,
+                              SampleRow& row) const {
+  const GradientPart part = rows_.part(tile_of(block), in, r);
+  row.number = block.first + r;
+  row.x.resize(decode(setting_.backend, part.x, row.x).size());
+  row.dy.resize(decode(setting_.backend, part.dy, row.dy).size());
+  row.affine = own_affine(setting_.weight, bias_, plan_.rows, row.number);
+  if (const SavedStatistics* const saved = GradientRows::saved(in, r)) row.saved = *saved;
+  row.losses = {};
+}
+
+std::vector<SumLosses> ExactGradients::losses_of_block(const Block& block,
+                                                       const GradientRows::Buffers& in,
+                                                       const JudgeSetting& setting) const {
   std::vector<SampleRow> rows;
-  for (std::int64_t r = 0; r < block.count; ++r) {
-    check_interruption();
-    const GradientPart part = rows_.part(tile_of(block), in, r);
-    SampleRow& row = rows.emplace_back();
-    row.number = block.first + r;
-    row.x = decoded(setting_.backend, part.x);
-    row.dy = decoded(setting_.backend, part.dy);
-    row.affine = own_affine(setting_.weight, bias_, plan_.rows, row.number);
-    if (const SavedStatistics* const saved = GradientRows::saved(in, r)) row.saved = *saved;
-  }
-  return rows;
+  for_each_row(block, in, [&](const SampleRow& row) { rows.push_back(row); });
+  return losses_of(setting, rows);
 }
 
 SampleRow ExactGradients::row(std::int64_t number) const {
@@ -63,7 +68,8 @@ SampleRow ExactGradients::row(std::int64_t number) const {
   const Block block{number, 1};
   rows_.read_rows(tile_of(block), buffers.in);
   find(block, buffers, true, false);
-  SampleRow row = std::move(rows(block, buffers.in).front());
+  SampleRow row;
+  fill_row(block, buffers.in, 0, row);
   row.exact = decoded(setting_.backend, dx(block, buffers));
   return row;
 }

@@ -48,8 +48,16 @@ class ExactGradients {
   // The dx that was found.
   RowsIn dx(const Block& block, const Buffers& buffers) const;
 
-  // The rows of a block that was read: what the kernel was given.
-  std::vector<SampleRow> rows(const Block& block, const GradientRows::Buffers& in) const;
+  // Calls see(row) for the rows of a block that was read: what the kernel was given. The next row takes the memory of the one before.
+  template <class See>
+  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
+    SampleRow row;
+    for (std::int64_t r = 0; r < block.count; ++r) {
+      check_interruption();
+      fill_row(block, in, r, row);
+      see(row);
+    }
+  }
 
   // Calls see(row) for all rows, in order. measured: null, or the formula by which each row has what its statistics lose.
   template <class See>
@@ -59,14 +67,12 @@ class ExactGradients {
     for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
       const Block block{first, std::min(all.items_of_block, all.items - first)};
       rows_.read_rows(tile_of(block), buffer);
-      std::vector<SampleRow> some = rows(block, buffer);
       std::vector<SumLosses> losses;
-      if (measured != nullptr) losses = losses_of(*measured, some);
-      for (std::size_t r = 0; r < some.size(); ++r) {
-        check_interruption();
-        if (measured != nullptr) some[r].losses = losses[r];
-        see(some[r]);
-      }
+      if (measured != nullptr) losses = losses_of_block(block, buffer, *measured);
+      for_each_row(block, buffer, [&](SampleRow& row) {
+        if (measured != nullptr) row.losses = losses[static_cast<std::size_t>(row.number - first)];
+        see(row);
+      });
     }
   }
 
@@ -85,6 +91,10 @@ class ExactGradients {
     return {block.first, block.count, 0, plan_.rows.row_length};
   }
   LoopExtent extent() const;
+  void fill_row(const Block& block, const GradientRows::Buffers& in, std::int64_t r,
+                SampleRow& row) const;
+  std::vector<SumLosses> losses_of_block(const Block& block, const GradientRows::Buffers& in,
+                                         const JudgeSetting& setting) const;
   bool shares() const { return plan_.shares_weights && !is_uniform_; }
 
   const GradPlan& plan_;

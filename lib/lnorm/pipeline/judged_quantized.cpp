@@ -25,7 +25,8 @@ struct KernelRow {
   std::vector<double> exact_q;
   std::vector<double> scales;  // the exact ones, if the kernel has saved none
   std::vector<double> exact_scales;
-  bool is_finite;  // x, and every scale
+  bool is_finite;                               // x, and every scale
+  std::shared_ptr<const AffineNumbers> affine;  // of its own; null: those of all rows
 
   std::size_t group() const { return x.size() / scales.size(); }
   bool is_exact() const { return is_finite && q == exact_q && scales == exact_scales; }
@@ -81,10 +82,18 @@ class QuantizedJudge {
     return decoded(setting.backend, alone_->read(row, 1, buffer));
   }
 
+  // Weight and bias that a row has of its own; null: those of all rows.
+  std::shared_ptr<const AffineNumbers> affine(std::int64_t row) const {
+    return own_affine(inputs.weight, inputs.bias, plan, row);
+  }
+  const AffineNumbers& affine_or(const AffineNumbers* own) const {
+    return own != nullptr ? *own : setting.affine;
+  }
+
   // y of a row, and how far off a kernel's may be.
-  RowBounds results(const JudgeSetting& of_row, std::int64_t row, std::span<const double> x,
+  RowBounds results(const AffineNumbers* affine, std::int64_t row, std::span<const double> x,
                     bool is_measured) const {
-    return results_of(of_row, plan.rounding, asked.quantization.rounds_y, x,
+    return results_of(setting, affine_or(affine), plan.rounding, asked.quantization.rounds_y, x,
                       given_numbers(inputs.given, row), is_measured);
   }
 
@@ -200,9 +209,8 @@ class QuantizedJudge {
 // y of a row, and what its scales may be: by the tree bound, or the measured one.
 class QuantizedBounds {
  public:
-  QuantizedBounds(const QuantizedJudge& judge, const JudgeSetting& setting, const KernelRow& row)
+  QuantizedBounds(const QuantizedJudge& judge, const KernelRow& row)
       : judge_(judge),
-        setting_(setting),
         row_(row),
         results_{std::vector<double>(row.x.size(), kNan), std::vector<double>(row.x.size())},
         scales_(row.scales.size()) {
@@ -251,8 +259,8 @@ class QuantizedBounds {
     if (!row_.is_finite) return;
     const Quantization& asked = judge_.asked.quantization;
     const std::vector<double> alone = judge_.alone(row_.number);
-    RowOfKernel row(setting_, asked, row_.x, alone, given_numbers(judge_.inputs.given, row_.number),
-                    judge_.given_scale);
+    RowOfKernel row(judge_.setting, judge_.affine_or(row_.affine.get()), asked, row_.x, alone,
+                    given_numbers(judge_.inputs.given, row_.number), judge_.given_scale);
     row.offset = std::nearbyint(row_.q[0] - results_.y[0] / divisors_[0]);
     for (std::size_t k = 0; k < causes.size(); ++k) {
       counts.explained[k] += judge_.explains(causes[k].rule(asked, row), row_, divisors_) ? 1 : 0;
@@ -271,7 +279,7 @@ class QuantizedBounds {
 
   void fill(bool is_measured) {
     if (!row_.is_finite) return;
-    results_ = judge_.results(setting_, row_.number, row_.x, is_measured);
+    results_ = judge_.results(row_.affine.get(), row_.number, row_.x, is_measured);
     for (std::size_t g = 0; g < scales_.size(); ++g) {
       const ScaleInterval amax = amax_of(part(results_.y, g), part(results_.bound, g));
       const QuantizedRule asked{judge_.asked.quantization};
@@ -296,7 +304,6 @@ class QuantizedBounds {
   }
 
   const QuantizedJudge& judge_;
-  const JudgeSetting& setting_;
   const KernelRow& row_;
   RowBounds results_;
   std::vector<ScaleOfGroup> scales_;
@@ -340,8 +347,7 @@ class QuantizedChecker {
   Found examine(const RowBlock& block) const {
     Found found;
     TileBuffer buffer;
-    JudgeSetting setting = judge_.setting;
-    RowJudge of_row(setting);
+    RowJudge of_row(judge_.setting);
     const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
       const KernelRow row = read(block, r, row_of(actual, r));
@@ -350,8 +356,7 @@ class QuantizedChecker {
         if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups, found.scale);
         continue;
       }
-      set_affine(judge_.inputs.weight, judge_.inputs.bias, judge_.plan, row.number, setting);
-      judge(row, setting, of_row, found);
+      judge(row, of_row, found);
     }
     return found;
   }
@@ -382,7 +387,8 @@ class QuantizedChecker {
                   .exact_q = decoded(backend, row_of(output_rows(block), r)),
                   .scales = {},
                   .exact_scales = {},
-                  .is_finite = true};
+                  .is_finite = true,
+                  .affine = judge_.affine(block.first_row + r)};
     for (std::int64_t g = 0; g < judge_.groups; ++g) {
       const double exact = block.scale.empty()
                                ? judge_.given_scale
@@ -392,15 +398,13 @@ class QuantizedChecker {
           judge_.has_scales() ? judge_.scale(row.number, g, judge_.saved.is_transposed) : exact);
       row.is_finite = row.is_finite && !std::isnan(exact);
     }
-    row.is_finite = row.is_finite && std::all_of(row.x.begin(), row.x.end(),
-                                                 [](double v) { return std::isfinite(v); });
+    row.is_finite = row.is_finite && are_finite(row.x);
     return row;
   }
 
-  void judge(const KernelRow& row, const JudgeSetting& setting, RowJudge& of_row,
-             Found& found) const {
+  void judge(const KernelRow& row, RowJudge& of_row, Found& found) const {
     constexpr std::int64_t kTried = 16;  // of a block
-    QuantizedBounds bounds(judge_, setting, row);
+    QuantizedBounds bounds(judge_, row);
     const std::vector<double> of_kernel = bounds.of_kernel();
     const std::vector<double> expected = bounds.expected(of_kernel);
     const std::int64_t wrong = found.q.beyond + found.scale.beyond;
@@ -425,12 +429,10 @@ class QuantizedChecker {
 // The greatest |y| of a block, and how far off it may be.
 ScaleInterval amax_of_block(const QuantizedJudge& judge, const RowBlock& block) {
   ScaleInterval most;
-  JudgeSetting setting = judge.setting;
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
-    const std::vector<double> x = decoded(setting.backend, row_of(block.x, r));
+    const std::vector<double> x = decoded(judge.setting.backend, row_of(block.x, r));
     const std::int64_t number = block.first_row + r;
-    set_affine(judge.inputs.weight, judge.inputs.bias, judge.plan, number, setting);
-    const RowBounds results = judge.results(setting, number, x, false);
+    const RowBounds results = judge.results(judge.affine(number).get(), number, x, false);
     most.take(amax_of(results.y, results.bound));
   }
   return most;

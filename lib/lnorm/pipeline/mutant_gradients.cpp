@@ -68,13 +68,10 @@ class GradientTrials {
   }
 
   KernelContext context(Quantity of) const {
-    return {.setting = of == Quantity::dx ? of_dx_ : of_parameters_,
-            .of = of,
-            .has_weight = !inputs_.weight.empty(),
-            .has_bias = !inputs_.bias.empty(),
-            .rows = plan_.rows.rows,
-            .layout = plan_.rows.affine,
-            .is_uniform = is_uniform_};
+    KernelContext context = lnorm::context_of(of == Quantity::dx ? of_dx_ : of_parameters_, of,
+                                              inputs_.weight, inputs_.bias, plan_.rows);
+    context.is_uniform = is_uniform_;
+    return context;
   }
 
   const KernelContext& context_of(Quantity of) const {
@@ -123,14 +120,14 @@ class GradientTrials {
       slot.found.back().clear(block.first * plan_.rows.row_length, 0);
     }
     if (wrong.empty()) return;
-    for (const SampleRow& row : exact_gradients_.rows(block, slot.in)) {
+    exact_gradients_.for_each_row(block, slot.in, [&](const SampleRow& row) {
       const RowsIn exact = row_of(exact_gradients_.dx(block, slot), row.number - block.first);
       for (std::size_t i = 0; i < wrong.size(); ++i) {
         const auto& [context, variant, comparison] = wrong[i];
         compare_rounded(context.setting.output, evaluate_dx(variant, context, row).y, exact,
                         slot.found[i]);
       }
-    }
+    });
   }
 
   void compare_parameters(WrongGradient& wrong) const {

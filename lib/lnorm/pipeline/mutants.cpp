@@ -39,99 +39,6 @@ DType dtype_of(const Variant& variant, DType out) {
   return out == DType::float16 ? DType::bfloat16 : DType::float16;
 }
 
-// Tries all of them on one block of rows after another.
-class MutantObserver final : public RowObserver {
- public:
-  MutantObserver(const Sample& tensor, const MutantInputs& inputs, const Plan& plan,
-                 const CheckRows& x, const CheckRows* alone, std::vector<Attempt>& attempts)
-      : tensor_(tensor), inputs_(inputs), plan_(plan), x_(x), alone_(alone), attempts_(attempts) {}
-
-  BlockFindings examine(const RowBlock& block) const override {
-    const std::vector<SampleRow> rows = rows_of(block);
-    const RowsIn all = output_rows(block);
-    std::vector<Comparison> found;
-    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
-    for (const Attempt& attempt : attempts_) {
-      check_interruption();
-      write_rows(attempt, rows, y);
-      Comparison& comparison = found.emplace_back(attempt.comparison);
-      comparison.clear(block.first_row * all.row_length, 0);
-      compare_rows(all, row_of_doubles(y), comparison);
-    }
-    return found;
-  }
-
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    const auto& found = std::any_cast<const std::vector<Comparison>&>(findings);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      attempts_[i].comparison.append(found[i], 0);
-    }
-  }
-
- private:
-  const Backend& backend() const { return tensor_.setting->backend; }
-
-  // The row before the first one is the last.
-  std::vector<double> row_of_x(std::int64_t number, TileBuffer& buffer) const {
-    const std::int64_t row = (number + tensor_.all_rows) % tensor_.all_rows;
-    return decoded(backend(), x_.read(row, 1, buffer));
-  }
-
-  std::vector<SampleRow> rows_of(const RowBlock& block) const {
-    std::vector<SampleRow> rows(static_cast<std::size_t>(block.x.rows));
-    const RowsIn exact = output_rows(block);
-    TileBuffer buffer;
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      SampleRow& row = rows[static_cast<std::size_t>(r)];
-      row.number = block.first_row + r;
-      row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number);
-      row.x = decoded(backend(), row_of(block.x, r));
-      row.exact = decoded(backend(), row_of(exact, r));
-      if (alone_ != nullptr) row.alone = decoded(backend(), alone_->read(row.number, 1, buffer));
-      row.previous_x =
-          r > 0 ? rows[static_cast<std::size_t>(r - 1)].x : row_of_x(row.number - 1, buffer);
-      if (r > 0) rows[static_cast<std::size_t>(r - 1)].next_x = row.x;
-    }
-    if (!rows.empty()) rows.back().next_x = row_of_x(rows.back().number + 1, buffer);
-    return rows;
-  }
-
-  void write_rows(const Attempt& attempt, const std::vector<SampleRow>& rows,
-                  std::vector<double>& y) const {
-    VariantRow result;
-    TileBuffer buffer;
-    auto to = y.begin();
-    for (const SampleRow& row : rows) {
-      if (attempt.is_right) {
-        result.y = row.exact;
-      } else if (attempt.xhat != nullptr) {
-        result.y = decoded(backend(), attempt.xhat->read(row.number, 1, buffer));
-        follow_affine(attempt.variant, result.y);
-      } else {
-        write(attempt.variant, tensor_, row, result);
-      }
-      to = std::copy(result.y.begin(), result.y.end(), to);
-    }
-  }
-
-  void follow_affine(const Variant& variant, std::vector<double>& y) const {
-    const OutputFormat& output = tensor_.setting->output;
-    const Rounding& rounding = variant.rounding;
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      double product = variant.affine->weight[i] * (rounding.xhat ? output.rounded(y[i]) : y[i]);
-      if (rounding.product) product = output.rounded(product);
-      y[i] = output.rounded(product + variant.affine->bias[i]);
-    }
-  }
-
-  const Sample& tensor_;
-  const MutantInputs& inputs_;
-  const Plan& plan_;
-  const CheckRows& x_;
-  const CheckRows* alone_;
-  std::vector<Attempt>& attempts_;
-};
-
 class MutantTrials {
  public:
   MutantTrials(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
@@ -152,7 +59,8 @@ class MutantTrials {
     mutants_ = mutants_of(contexts, options_.choose);
     other_rows_.resize(mutants_.size());
     // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
-    if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
+    const TensorInfo& x = inputs_.x.info();
+    if (!x.slice && plan_.affine.is_plain() && !x.split) add_other_axes();
     std::vector<Attempt> attempts;
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
       const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
@@ -171,20 +79,12 @@ class MutantTrials {
   }
 
  private:
-  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
-  bool has_own_order() const { return plan_.affine.is_plain(); }
-
   KernelContext context() const {
-    return {.setting = setting_,
-            .has_weight = !inputs_.weight.empty(),
-            .has_bias = !inputs_.bias.empty(),
-            .has_residual = inputs_.alone != nullptr,
-            .x_dtype = x_dtype(),
-            .weight_dtype = inputs_.weight.dtype(),
-            .rows = plan_.rows,
-            .weight_is_number = !has_own_order() || inputs_.weight.is_uniform(),
-            .bias_is_number = !has_own_order() || inputs_.bias.is_uniform(),
-            .is_written = true};
+    KernelContext context = context_of(setting_, Quantity::y, inputs_.weight, inputs_.bias, plan_);
+    context.has_residual = inputs_.alone != nullptr;
+    context.x_dtype = x_dtype();
+    context.is_written = true;
+    return context;
   }
 
   DType x_dtype() const {
@@ -236,26 +136,96 @@ class MutantTrials {
     return other;
   }
 
+  // Tries all of them on one block of rows after another.
   void observe(std::vector<Attempt>& attempts) const {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
     if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
-    TileBuffer buffer;
-    const Backend& backend = setting_.backend;
     const Sample tensor{.setting = &setting_,
                         .x_dtype = x_dtype(),
-                        .first_x = decoded(backend, x.read(0, 1, buffer)),
-                        .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
+                        .first_x = row_of_x(x, 0),
+                        .last_x = row_of_x(x, -1),
                         .all_rows = plan_.rows};
-    MutantObserver observer(tensor, inputs_, plan_, x, alone ? &*alone : nullptr, attempts);
-    RowObserver* const observers[] = {&observer};
-    LentSource source(inputs_.x);
-    lnorm::run(
-        source, plan_,
-        [&](const RowsIn& rows, const RowsOut& y, const RowNumbersOut& statistics) {
-          backend.layer_norm(rows, y, inputs_.affine, plan_.formula, statistics);
+    using Found = std::vector<Comparison>;
+    examine_rows(
+        inputs_.x, plan_, normalization(setting_.backend, nullptr, inputs_.affine, plan_.formula),
+        [&](const RowBlock& block) {
+          return compared(block, rows_of(block, x, alone ? &*alone : nullptr), tensor, attempts);
         },
-        observers, nullptr, run_options_);
+        [&](const Found& found) {
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            attempts[i].comparison.append(found[i], 0);
+          }
+        },
+        run_options_);
+  }
+
+  // The row before the first one is the last.
+  std::vector<double> row_of_x(const CheckRows& x, std::int64_t number) const {
+    TileBuffer buffer;
+    return decoded(setting_.backend, x.read((number + plan_.rows) % plan_.rows, 1, buffer));
+  }
+
+  std::vector<SampleRow> rows_of(const RowBlock& block, const CheckRows& x,
+                                 const CheckRows* alone) const {
+    std::vector<SampleRow> rows(static_cast<std::size_t>(block.x.rows));
+    const RowsIn exact = output_rows(block);
+    TileBuffer buffer;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      SampleRow& row = rows[static_cast<std::size_t>(r)];
+      row.number = block.first_row + r;
+      row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number);
+      row.x = decoded(setting_.backend, row_of(block.x, r));
+      row.exact = decoded(setting_.backend, row_of(exact, r));
+      if (alone != nullptr) {
+        row.alone = decoded(setting_.backend, alone->read(row.number, 1, buffer));
+      }
+      row.previous_x =
+          r > 0 ? rows[static_cast<std::size_t>(r - 1)].x : row_of_x(x, row.number - 1);
+      if (r > 0) rows[static_cast<std::size_t>(r - 1)].next_x = row.x;
+    }
+    if (!rows.empty()) rows.back().next_x = row_of_x(x, rows.back().number + 1);
+    return rows;
+  }
+
+  // What each attempt writes, compared with the exact rows.
+  std::vector<Comparison> compared(const RowBlock& block, const std::vector<SampleRow>& rows,
+                                   const Sample& tensor,
+                                   const std::vector<Attempt>& attempts) const {
+    const RowsIn all = output_rows(block);
+    std::vector<Comparison> found;
+    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
+    VariantRow result;
+    TileBuffer buffer;
+    for (const Attempt& attempt : attempts) {
+      check_interruption();
+      auto to = y.begin();
+      for (const SampleRow& row : rows) {
+        if (attempt.is_right) {
+          result.y = row.exact;
+        } else if (attempt.xhat != nullptr) {
+          result.y = decoded(setting_.backend, attempt.xhat->read(row.number, 1, buffer));
+          follow_affine(attempt.variant, result.y);
+        } else {
+          write(attempt.variant, tensor, row, result);
+        }
+        to = std::copy(result.y.begin(), result.y.end(), to);
+      }
+      Comparison& comparison = found.emplace_back(attempt.comparison);
+      comparison.clear(block.first_row * all.row_length, 0);
+      compare_rows(all, row_of_doubles(y), comparison);
+    }
+    return found;
+  }
+
+  void follow_affine(const Variant& variant, std::vector<double>& y) const {
+    const OutputFormat& output = setting_.output;
+    const Rounding& rounding = variant.rounding;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      double product = variant.affine->weight[i] * (rounding.xhat ? output.rounded(y[i]) : y[i]);
+      if (rounding.product) product = output.rounded(product);
+      y[i] = output.rounded(product + variant.affine->bias[i]);
+    }
   }
 
   const MutantInputs& inputs_;

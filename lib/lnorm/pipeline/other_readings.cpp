@@ -37,9 +37,7 @@ class ElementFit {
 
   // False where the element is not explained.
   bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x) {
-    double y = 0;
-    double error = 0;
-    fill_line(line, &x, &setting_.weight[i], &setting_.bias[i], 1, &y, &error);
+    const auto [y, error] = y_of(line, x, setting_.affine.weight[i], setting_.affine.bias[i]);
     const double off = std::fabs(row.actual[i] - y);
     if (!(off <= error + setting_.output.half_ulp(std::fabs(y) + error))) return false;
     ++sums_.elements;
@@ -51,9 +49,17 @@ class ElementFit {
     return true;
   }
 
-  // Nothing where the formula asked for is nearly as near: a bound of millions of additions covers too much to explain anything by
-  // itself.
-  std::optional<FormulaSums> found() const {
+  // Calls add(row, i) for the elements that are looked at, until one is not explained. Nothing then, and nothing where the formula asked for
+  // is nearly as near: a bound of millions of additions covers too much to explain anything by itself.
+  template <class Add>
+  std::optional<FormulaSums> found_in(const Sample& sample, Add add) const {
+    for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
+      const SampleRow& row = sample.rows[r];
+      const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
+      for (std::size_t i = 0; i < row.x.size(); i += step) {
+        if (!add(row, i)) return {};
+      }
+    }
     if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
     return sums_;
   }
@@ -81,19 +87,6 @@ class ElementFit {
   double excess_of_exact_ = 0;
 };
 
-// Calls add(row, i) for the elements that are looked at, until one is not explained.
-template <class Add>
-bool add_elements(const Sample& sample, Add add) {
-  for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
-    const SampleRow& row = sample.rows[r];
-    const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
-    for (std::size_t i = 0; i < row.x.size(); i += step) {
-      if (!add(row, i)) return false;
-    }
-  }
-  return true;
-}
-
 std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Axes& axes,
                                      const Formula& formula, const Sample& sample, int threads) {
   const JudgeSetting& setting = *sample.setting;
@@ -101,7 +94,7 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   TileBuffer buffer;
   std::map<std::int64_t, RowLine> lines;
   ElementFit fit(setting);
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     const std::int64_t number = row_number(plan, axes, row.number, static_cast<std::int64_t>(i));
     if (!lines.contains(number)) {
       std::vector<double> numbers;
@@ -110,7 +103,6 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
     }
     return fit.add(row, i, lines.at(number), row.x[i]);
   });
-  return all ? fit.found() : std::nullopt;
 }
 
 // The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
@@ -127,7 +119,7 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
   ElementFit fit(*sample.setting);
   std::vector<double> numbers;
   RowLine line;
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
       numbers.clear();
       for (std::int64_t k = 0; k < plan.row_length; ++k) numbers.push_back(element(row.number, k));
@@ -135,7 +127,6 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
     }
     return fit.add(row, i, line, numbers[i]);
   });
-  return all ? fit.found() : std::nullopt;
 }
 
 // Of one value or two a norm says nothing: any other two have the same.
@@ -208,7 +199,7 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
   std::iota(order.begin(), order.end(), 0);
   while (std::next_permutation(order.begin(), order.end())) {
     if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
-    if (!std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); })) return {};
+    if (!are_finite(numbers)) return {};
     const auto sums = fit_in_order(numbers, plan, order, sample);
     if (!sums) continue;
     const std::string axes =
@@ -229,7 +220,7 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   ElementFit fit(setting);
   SampleRow turned;
   RowLine line;
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  const auto sums = fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
       ThreeValues values;
       for (const double one : row.x) values.add(one);
@@ -241,7 +232,6 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
     }
     return fit.add(turned, i, line, turned.x[i]);
   });
-  const auto sums = all ? fit.found() : std::nullopt;
   if (!sums) return {};
   return cause(std::string(kExchangedId),
                "input and output are exchanged: the input is the norm of the output", sums->sqnr());
@@ -254,19 +244,16 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   if (!choose(kAffineId) || count < kFewest) return {};
   JudgeSetting setting = *sample.setting;
   const ElementFit lines(setting);
-  const std::size_t n = setting.weight.size();
+  const std::size_t n = setting.affine.weight.size();
   std::vector<Column> columns(n);
-  const std::vector<double> ones(n, 1);
-  const std::vector<double> zeros(n, 0);
-  std::vector<double> y(n);
-  std::vector<double> error(n);
-  const auto fill = [&](const SampleRow& row, const std::vector<double>& weight,
-                        const std::vector<double>& bias) {
-    fill_line(lines.line_of(row.x, setting.formula), row.x.data(), weight.data(), bias.data(),
-              std::ssize(row.x), y.data(), error.data());
+  std::vector<double> y;
+  std::vector<double> error;
+  const auto fill = [&](const SampleRow& row, const AffineNumbers& affine) {
+    fill_line(lines.line_of(row.x, setting.formula), row.x, affine, y, error);
   };
+  const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
   for (const SampleRow& row : sample.rows) {
-    fill(row, ones, zeros);
+    fill(row, none);
     for (std::size_t i = 0; i < n; ++i) {
       Column& column = columns[i];
       column.add(y[i], row.actual[i]);
@@ -287,20 +274,20 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     if (!is_told) continue;
     const double weight = (r * column.xy - column.x * column.y) / spread;
     const double bias = (column.y - weight * column.x) / r;
-    const bool is_weight = std::fabs(weight - setting.weight[i]) > 8 * column.half_ulp;
-    const bool is_bias = std::fabs(bias - setting.bias[i]) > 8 * column.half_ulp;
+    const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > 8 * column.half_ulp;
+    const bool is_bias = std::fabs(bias - setting.affine.bias[i]) > 8 * column.half_ulp;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others += is_weight || is_bias ? 1 : 0;
-    setting.weight[i] = weight;
-    setting.bias[i] = bias;
+    setting.affine.weight[i] = weight;
+    setting.affine.bias[i] = bias;
   }
   const auto count_of = static_cast<double>(n);
   if (others < 0.9 * count_of) return {};
   double signal = 0;
   double errors = 0;
   for (const SampleRow& row : sample.rows) {
-    fill(row, setting.weight, setting.bias);
+    fill(row, setting.affine);
     for (std::size_t i = 0; i < n; ++i) {
       const double off = std::fabs(row.actual[i] - y[i]);
       if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};

@@ -95,18 +95,18 @@ class QuantizedTrial {
   template <class Use>
   void each_row(Use use) const {
     const CheckRows rows(inputs_.x, plan_.axes, run_options_.threads);
-    JudgeSetting setting = setting_;
     TileBuffer buffer;
     TileBuffer buffer_alone;
     for (std::int64_t r = 0; r < plan_.rows; ++r) {
       check_interruption();
       RowsIn row = rows.read(r, 1, buffer);
       row.first_row = r;
-      const std::vector<double> x = decoded(setting.backend, row);
+      const std::vector<double> x = decoded(setting_.backend, row);
       std::vector<double> alone;
-      if (alone_) alone = decoded(setting.backend, alone_->read(r, 1, buffer_alone));
-      set_affine(inputs_.weight, inputs_.bias, plan_, r, setting);
-      use(row, RowOfKernel(setting, asked_.quantization, x, alone, {}, scale_of_tensor_));
+      if (alone_) alone = decoded(setting_.backend, alone_->read(r, 1, buffer_alone));
+      const auto affine = own_affine(inputs_.weight, inputs_.bias, plan_, r);
+      use(row, RowOfKernel(setting_, affine ? *affine : setting_.affine, asked_.quantization, x,
+                           alone, {}, scale_of_tensor_));
     }
   }
 

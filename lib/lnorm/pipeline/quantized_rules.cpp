@@ -214,28 +214,28 @@ double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divi
   return grid.saturated(grid.rounded(v) + offset);
 }
 
-RowOfKernel::RowOfKernel(const JudgeSetting& setting, const Quantization& asked,
-                         std::span<const double> its_x, std::span<const double> x_alone,
-                         const std::optional<GivenNumbers>& given, double its_scale_of_tensor)
+RowOfKernel::RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine,
+                         const Quantization& asked, std::span<const double> its_x,
+                         std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
+                         double its_scale_of_tensor)
     : x(its_x), scale_of_tensor(its_scale_of_tensor) {
-  const auto of = [&](const JudgeSetting& by, std::span<const double> its, bool rounds_y) {
-    return results_of(by, asked.rounding, rounds_y, its, given);
+  const auto of = [&](const AffineNumbers& by, std::span<const double> its, bool rounds_y) {
+    return results_of(setting, by, asked.rounding, rounds_y, its, given);
   };
-  results = of(setting, x, asked.rounds_y);
-  if (asked.rounds_y) unrounded = of(setting, x, false);
-  if (!x_alone.empty()) alone = of(setting, x_alone, asked.rounds_y);
-  JudgeSetting before = setting;
-  before.bias.assign(x.size(), 0);
+  results = of(affine, x, asked.rounds_y);
+  if (asked.rounds_y) unrounded = of(affine, x, false);
+  if (!x_alone.empty()) alone = of(affine, x_alone, asked.rounds_y);
+  AffineNumbers before{affine.weight, std::vector<double>(x.size(), 0)};
   before_bias = of(before, x, false);
   before.weight.assign(x.size(), 1);
   xhat = of(before, x, false);
 }
 
-RowBounds results_of(const JudgeSetting& setting, DType rounding, bool rounds_y,
-                     std::span<const double> x, const std::optional<GivenNumbers>& given,
-                     bool is_measured) {
+RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, DType rounding,
+                     bool rounds_y, std::span<const double> x,
+                     const std::optional<GivenNumbers>& given, bool is_measured) {
   RowBounds found{std::vector<double>(x.size(), kNan), std::vector<double>(x.size()), false, false};
-  if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); })) return found;
+  if (!are_finite(x)) return found;
   const RowStatistics statistics = statistics_of(x, setting.formula, given);
   SumLosses losses;
   if (is_measured && !given) {
@@ -246,8 +246,7 @@ RowBounds results_of(const JudgeSetting& setting, DType rounding, bool rounds_y,
   const OutputFormat steps(rounding);
   const RowLine line =
       line_of(statistics, divisor_of(statistics.variance, setting.formula), errors, setting.kernel);
-  fill_rounded_line(line, setting.rounding, steps, x.data(), setting.weight.data(),
-                    setting.bias.data(), std::ssize(x), found.y.data(), found.bound.data());
+  fill_rounded_line(line, setting.rounding, steps, x, affine, found.y, found.bound);
   for (std::size_t i = 0; rounds_y && i < x.size(); ++i) {
     found.bound[i] = keep_in(steps, found.y[i], found.bound[i]);
   }

@@ -89,15 +89,15 @@ struct RowOfKernel {
   double scale_of_tensor;
   double offset = 1;  // of a kernel that adds one to q
 
-  RowOfKernel(const JudgeSetting& setting, const Quantization& asked, std::span<const double> its_x,
-              std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
-              double its_scale_of_tensor);
+  RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine, const Quantization& asked,
+              std::span<const double> its_x, std::span<const double> x_alone,
+              const std::optional<GivenNumbers>& given, double its_scale_of_tensor);
 };
 
 // y of a row, and how far off a kernel's may be, before the quotient; NaN if x is not finite.
-RowBounds results_of(const JudgeSetting& setting, DType rounding, bool rounds_y,
-                     std::span<const double> x, const std::optional<GivenNumbers>& given,
-                     bool is_measured = false);
+RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, DType rounding,
+                     bool rounds_y, std::span<const double> x,
+                     const std::optional<GivenNumbers>& given, bool is_measured = false);
 
 // How a kernel quantizes that does what was asked for. It refers to the row.
 inline QuantizedRule asked_rule(const Quantization& asked, const RowOfKernel& row) {
