@@ -18,10 +18,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/pipeline/check_gradients.hpp"
 #include "lnorm/pipeline/compare.hpp"
-#include "lnorm/pipeline/judged_quantized.hpp"
-#include "lnorm/pipeline/judged_sum.hpp"
 #include "lnorm/report/page/sections.hpp"
 #include "quantization.hpp"
 #include "report_output.hpp"
@@ -208,58 +205,56 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
-  // Whether rows are sums that are not rounded.
-  bool is_sum() const { return has(TensorRole::residual) && !arguments_.normalization.round_sum; }
-
   // INPUT alone; null where there is no residual, or it cannot be read again.
   TensorSource* without_residual(TensorSource& alone) const {
     return has(TensorRole::residual) && alone.has_random_access() ? &alone : nullptr;
+  }
+
+  // Whether rows are sums that are not rounded.
+  bool is_unrounded_sum() const {
+    return has(TensorRole::residual) && !arguments_.normalization.round_sum;
+  }
+
+  CheckInputs inputs_of(TensorSource& source, TensorSource& alone, const TensorInfo& x,
+                        const Plan& plan, const Affine& affine) {
+    return {.x = source,
+            .actual = *companions_.open(TensorRole::output, x, true),
+            .alone = without_residual(alone),
+            .is_sum = is_unrounded_sum(),
+            .weight = companions_.weight(),
+            .bias = companions_.bias(),
+            .affine = affine,
+            .given = companions_.given(plan)};
   }
 
   Check check_output(TensorSource& source, TensorSource& alone, const TensorInfo& x,
                      const InputName& name, const Plan& plan, const Affine& affine,
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
-    TensorSource& actual = *companions_.open(TensorRole::output, x, true);
-    const CheckInputs inputs{.x = source,
-                             .actual = actual,
-                             .alone = without_residual(alone),
-                             .residual = companions_.residual_again(alone.info()),
-                             .is_sum = is_sum(),
-                             .weight = companions_.weight(),
-                             .bias = companions_.bias(),
-                             .affine = affine,
-                             .given = companions_.given(plan),
-                             .mean = companions_.open(TensorRole::actual_mean, x, true),
-                             .rstd = companions_.open(TensorRole::actual_rstd, x, true),
-                             .mask = mask};
+    CheckInputs inputs = inputs_of(source, alone, x, plan, affine);
+    inputs.residual = companions_.residual_again(alone.info());
+    inputs.mean = companions_.open(TensorRole::actual_mean, x, true);
+    inputs.rstd = companions_.open(TensorRole::actual_rstd, x, true);
+    inputs.mask = mask;
     Check found = lnorm::check(inputs, plan, backend_, check_options(plan.out), options);
     if (wants_details(arguments_)) {
       found.details = std::make_shared<Comparison>(
-          compare_with_exact(arguments_, source, actual, plan, inputs, options));
+          compare_with_exact(arguments_, source, inputs.actual, plan, inputs, options));
     }
-    actual.finish();
+    inputs.actual.finish();
     return found;
   }
 
   Check check_quantized(TensorSource& source, TensorSource& alone, const TensorInfo& x,
                         const Plan& plan, const Affine& affine, const RunOptions& options) {
-    TensorSource& actual = *companions_.open(TensorRole::output, x, true);
+    const CheckInputs inputs = inputs_of(source, alone, x, plan, affine);
     const Quantization quantization = quantization_of(arguments_.quantization, plan);
-    const QuantizedInputs inputs{.x = source,
-                                 .actual = actual,
-                                 .alone = without_residual(alone),
-                                 .scale = companions_.open(TensorRole::actual_scale, x, true),
-                                 .is_transposed = arguments_.quantization.is_transposed,
-                                 .weight = companions_.weight(),
-                                 .bias = companions_.bias(),
-                                 .affine = affine,
-                                 .given = companions_.given(plan),
-                                 .quantization = quantization,
-                                 .given_scale = companions_.given_scale(plan)};
-    Check found = lnorm::check_quantized(inputs, plan, backend_, is_sum(),
-                                         check_options(plan.rounding), options);
-    actual.finish();
+    Check found = lnorm::check_quantized(
+        inputs, {.quantization = quantization, .given_scale = companions_.given_scale(plan)},
+        {.source = companions_.open(TensorRole::actual_scale, x, true),
+         .is_transposed = arguments_.quantization.is_transposed},
+        plan, backend_, check_options(plan.rounding), options);
+    inputs.actual.finish();
     return found;
   }
 
@@ -287,7 +282,7 @@ class Checking {
         .dx = dx,
         .dweight = dweight,
         .dbias = dbias,
-        .is_sum = is_sum(),
+        .is_sum = is_unrounded_sum(),
         .is_uniform = (is_number(dweight) || is_number(dbias)) && !x.shape.empty(),
         .weight = companions_.weight(),
         .bias = companions_.bias()};
@@ -349,8 +344,6 @@ class Checking {
                              out == DType::float64 ? DType::float64 : DType::float32),
                          .depth = arguments_.depth,
                          .zero_centered_weight = normalization.options.zero_centered_weight,
-                         .has_weight = has(TensorRole::weight),
-                         .has_bias = has(TensorRole::bias),
                          .rounding = normalization.options.rounding,
                          .output_scale = arguments_.output.scale.value_or(1),
                          .kernels = {},

@@ -16,7 +16,6 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/manifest.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/pipeline/mutant_gradients.hpp"
 #include "options.hpp"
 #include "quantization.hpp"
 #include "report_output.hpp"

@@ -11,8 +11,6 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
-#include "lnorm/pipeline/features.hpp"
-#include "lnorm/pipeline/tensor_stats.hpp"
 #include "observed_rows.hpp"
 #include "options.hpp"
 #include "report_output.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,18 +16,27 @@
 namespace lnorm {
 
 enum class Verdict { correctly_rounded, within_rounding, not_judged, differs };
-std::string_view name(Verdict verdict);
+inline std::string_view name(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"correctly rounded", "within rounding", "not judged",
+                                         "differs"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+inline Verdict verdict_of(const JudgedRows& judged) {
+  if (judged.beyond > 0 || judged.scaled_rows > 0) return Verdict::differs;
+  if (judged.elements == 0 || judged.unjudged_rows == judged.rows) return Verdict::not_judged;
+  return judged.correctly_rounded == judged.elements ? Verdict::correctly_rounded
+                                                     : Verdict::within_rounding;
+}
 
 struct CheckOptions {
   DType arithmetic = DType::float32;
-  std::optional<std::int64_t> depth;
+  std::optional<std::int64_t> depth = {};
   bool zero_centered_weight = false;
-  bool has_weight = false;
-  bool has_bias = false;
-  Rounding rounding;
-  double output_scale = 1;  // of the results, before they are rounded to float8
-  ChooseKernel kernels;     // empty: no explanation is looked for
-  std::optional<Criteria> criteria;
+  Rounding rounding = {};
+  double output_scale = 1;    // of the results, before they are rounded to float8
+  ChooseKernel kernels = {};  // empty: no explanation is looked for
+  std::optional<Criteria> criteria = {};
 };
 
 struct Check {
@@ -73,7 +83,5 @@ struct NamedCheck {
   std::string name;
   Check check;
 };
-
-Verdict verdict_of(const JudgedRows& judged);
 
 }  // namespace lnorm

@@ -224,13 +224,9 @@ Contents contents_of(const Sample& sample,
       is_whole = is_whole && are_all;
     }
     if ((is_whole && !are_all) || (is_tail && !is_whole)) {
-      const std::string_view id = is_whole ? "unwritten-rows" : "unwritten-tail";
-      result.unwritten = FormulaFit{
-          .id = std::string(id),
-          .words = is_whole ? "rows are not written" : "the last elements are not written",
-          .explained = 1,
-          .sqnr = kInfinity,
-          .explains_all = true};
+      result.unwritten =
+          is_whole ? cause("unwritten-rows", "rows are not written", kInfinity)
+                   : cause("unwritten-tail", "the last elements are not written", kInfinity);
     }
     return result;
   }

@@ -33,14 +33,8 @@ struct Change {
 
 using Changes = std::vector<const Change*>;
 
-// Rows of the table, the formula that they make together, and how near it is to what the rows tell.
-struct Candidate {
-  Changes changes;
-  Variant variant;
-  double score = 0;
-};
-
-using Fit = FormulaSums;
+// Rows of the table, the formula that they make together, and how near it is to what the rows tell: not proved yet.
+using Candidate = Proof;
 
 bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& output) {
   const double actual = row.actual[i];
@@ -101,7 +95,7 @@ class Search {
     choose_best(result);
     if (result.explains_all()) return result;
     // Sums that lose more than those of the arithmetic explain much: they are tried last.
-    try_own_sums();
+    try_each(KernelPart::own_sums);
     choose_best(result);
     return result;
   }
@@ -122,16 +116,19 @@ class Search {
   }
 
   // What they make together, with those of the weight that have been made; nothing where they cannot.
-  std::optional<Candidate> combined(Changes changes, const Candidate* affine = nullptr) const {
-    Candidate candidate{std::move(changes), affine != nullptr ? affine->variant : asked_};
-    for (const Change* const change : candidate.changes) {
+  std::optional<Candidate> combined(const Changes& changes,
+                                    const Candidate* affine = nullptr) const {
+    Candidate candidate{{}, affine != nullptr ? affine->variant : asked_};
+    for (const Change* const change : changes) {
       if (!apply(*change, candidate.variant)) return {};
+      candidate.kernels.push_back(change->kernel);
     }
     if (!goes_with_given(candidate.variant)) return {};
     if (affine != nullptr) {
-      candidate.changes.insert(candidate.changes.end(), affine->changes.begin(),
-                               affine->changes.end());
+      candidate.kernels.insert(candidate.kernels.end(), affine->kernels.begin(),
+                               affine->kernels.end());
     }
+    candidate.score = parts_score(candidate.kernels);
     return candidate;
   }
 
@@ -168,13 +165,7 @@ class Search {
       if (!(told.s > 0) || !std::isfinite(told.s)) continue;
       ++all;
       const auto affine = affine_of(variant, row);
-      told.told = estimator.estimate({.x = row.x,
-                                      .actual = row.actual,
-                                      .weight = affine->weight,
-                                      .bias = affine->bias,
-                                      .kept = row.kept,
-                                      .mean = told.statistics.mean,
-                                      .s = told.s});
+      told.told = estimator.estimate(estimated(row, *affine, told.statistics.mean, told.s));
       if (told.told.is_known && told.told.residual <= kLine) result.push_back(told);
     }
     return result;
@@ -212,22 +203,16 @@ class Search {
         (told.told.alpha - alpha) / std::hypot(told.told.alpha_error, of_scale * alpha, 4 * u)};
   }
 
-  static std::vector<const NamedKernel*> kernels_of(const Candidate& candidate) {
-    std::vector<const NamedKernel*> kernels;
-    for (const Change* const change : candidate.changes) kernels.push_back(change->kernel);
-    return kernels;
-  }
-
-  // What the parts of its name count. Few digits go before many.
-  static double parts_score(const Candidate& candidate) {
-    double sum = kPart * static_cast<double>(parts_of(kernels_of(candidate)));
-    for (const Change* const change : candidate.changes) {
-      if (change->found) sum += static_cast<double>(2 * change->kernel->id.size());
+  // What the parts of a name count. Few digits go before many.
+  static double parts_score(const std::vector<const NamedKernel*>& kernels) {
+    double sum = kPart * static_cast<double>(parts_of(kernels));
+    for (const NamedKernel* const kernel : kernels) {
+      if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
     }
     return sum;
   }
 
-  // The score of a candidate; nothing where it does not hold in nine rows of ten.
+  // The whole score of a candidate; nothing where it does not hold in nine rows of ten.
   std::optional<double> score(const Candidate& candidate, const std::vector<ToldRow>& told) const {
     // Of many short rows a few tell what is far off.
     constexpr std::size_t kThin = 64;
@@ -242,7 +227,7 @@ class Search {
     const double allowed = (1 - kMost) * static_cast<double>(told.size());
     double misses = 0;
     double without = 0;  // statistics, as the first row is of the one before it
-    double sum = parts_score(candidate);
+    double sum = parts_score(candidate.kernels);
     for (const ToldRow& row : told) {
       const auto found = deviation(candidate.variant, row);
       if (!found) {
@@ -305,13 +290,13 @@ class Search {
     if (most < 0.5) return result;
     const std::size_t plainest = [&] {
       for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i].first >= most - 0.02) return tried[i].changes.size();
+        if (found[i].first >= most - 0.02) return tried[i].kernels.size();
       }
       return kMostParts;
     }();
     for (std::size_t i = 0; i < tried.size(); ++i) {
       if (found[i].first < most - 0.02 ||
-          tried[i].changes.size() > plainest + (is_number ? 1 : 0)) {
+          tried[i].kernels.size() > plainest + (is_number ? 1 : 0)) {
         continue;
       }
       result.push_back(std::move(tried[i]));
@@ -358,17 +343,10 @@ class Search {
               v.y_in = output;
               v.y_factor = number;
             })) {
-      if (auto candidate = combined({later})) {
-        candidate->score = parts_score(*candidate);
-        prove(*candidate);
-      }
+      if (const auto candidate = combined({later})) prove(*candidate);
     }
     add_found("factor=", number, "y is multiplied by", "", [number](Variant& v) {
-      const auto scale = [number](AffineNumbers& numbers) {
-        for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
-          for (double& one : *some) one *= number;
-        }
-      };
+      const auto scale = [number](AffineNumbers& numbers) { numbers.scale(number); };
       AffineNumbers numbers = *v.affine;
       scale(numbers);
       v.affine = std::make_shared<AffineNumbers>(std::move(numbers));
@@ -391,7 +369,8 @@ class Search {
   void try_parts() {
     std::vector<std::vector<ToldRow>> told;
     const std::vector<Candidate> choices = affine_choices(told);
-    try_alone();
+    // Formulas that are no line in a row, or change bytes: each by itself.
+    try_each(KernelPart::alone);
     const std::size_t before = proofs_.size();
     const std::vector<const Change*> singles = changes_of_statistics();
     for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -442,8 +421,8 @@ class Search {
   void add_combinations(const Candidate& affine, const std::vector<ToldRow>& told,
                         const std::vector<const Change*>& all, std::size_t from,
                         std::size_t most_parts, Changes& chosen) {
-    if (!chosen.empty() || !affine.changes.empty()) take_combination(affine, told, chosen);
-    if (chosen.size() + affine.changes.size() >= most_parts) return;
+    if (!chosen.empty() || !affine.kernels.empty()) take_combination(affine, told, chosen);
+    if (chosen.size() + affine.kernels.size() >= most_parts) return;
     for (std::size_t i = from; i < all.size(); ++i) {
       if (!chosen.empty()) {
         const KernelPart last = part_of(*chosen.back());
@@ -459,12 +438,13 @@ class Search {
     }
   }
 
+  // most: the score above which it is not taken.
   void take_combination(const Candidate& affine, const std::vector<ToldRow>& told,
-                        const Changes& chosen) {
+                        const Changes& chosen, double most = kInfinity) {
     auto candidate = combined(chosen, &affine);
     if (!candidate) return;
     const auto found = score(*candidate, told);
-    if (!found) return;
+    if (!found || *found > most) return;
     candidate->score = *found;
     candidates_.push_back(*std::move(candidate));
   }
@@ -506,13 +486,7 @@ class Search {
                         row.row->losses.variance / (2 * row.s * row.s));
     };
     const auto take = [&](const Change* change) {
-      if (change == nullptr) return;
-      auto candidate = combined({change}, &affine);
-      if (!candidate) return;
-      const auto found = score(*candidate, told);
-      if (!found || *found > best) return;
-      candidate->score = *found;
-      candidates_.push_back(*std::move(candidate));
+      if (change != nullptr) take_combination(affine, told, {change}, best);
     };
     const bool on_std = formula.eps_on == EpsOn::std;
     const auto eps = number_of(told, [&](const ToldRow& row) {
@@ -565,7 +539,7 @@ class Search {
     const auto factor = number_of(told, [&](const ToldRow& row) {
       return std::pair(row.told.alpha, scale_error(row) * std::fabs(row.told.alpha));
     });
-    if (factor && !context_.has_bias && affine.changes.empty()) {
+    if (factor && !context_.has_bias && affine.kernels.empty()) {
       const std::size_t count = changes_.size();
       add_factor(factor->number, 3 * factor->error);
       if (changes_.size() > count) take(&changes_.back());
@@ -574,8 +548,8 @@ class Search {
 
   // ---- Proof.
 
-  Fit fit(const Variant& variant, bool all_or_nothing) const {
-    Fit result;
+  FormulaSums fit(const Variant& variant, bool all_or_nothing) const {
+    FormulaSums result;
     for (const SampleRow& sampled : sample_.rows) {
       add_fit(variant, sample_, sampled, row_, result, all_or_nothing);
       if (all_or_nothing && !result.explains_all()) break;
@@ -583,7 +557,7 @@ class Search {
     return result;
   }
 
-  bool is_explanation(const Fit& fit) const {
+  bool is_explanation(const FormulaSums& fit) const {
     // What is not finite counts in no sum of squares.
     const bool is_nearer =
         fit.excess <= exact_.excess / 4 || exact_.lost_numbers > fit.lost_numbers;
@@ -594,36 +568,23 @@ class Search {
   // Those that do not explain all are of no use, but for the nearest.
   void prove(const Candidate& candidate, bool is_nearest = false) {
     if (!is_nearest && !fit(candidate.variant, true).explains_all()) return;
-    const Fit found = fit(candidate.variant, false);
+    Proof proof = candidate;
+    proof.sums = fit(candidate.variant, false);
+    const FormulaSums& found = proof.sums;
     if (found.elements == 0) return;
     // A whole arithmetic is as far from the output as the formula asked for: other things speak for it.
-    const bool explains =
-        candidate.variant.arithmetic ? found.explains_all() : is_explanation(found);
+    proof.explains = proof.variant.arithmetic ? found.explains_all() : is_explanation(found);
     // A bound that is wide enough covers what is no such output as well.
-    if (explains || !found.explains_all()) {
-      proofs_.push_back(
-          {kernels_of(candidate), candidate.variant, found, explains, candidate.score});
-    }
+    if (proof.explains || !found.explains_all()) proofs_.push_back(std::move(proof));
   }
 
-  // Formulas that are no line in a row, or change bytes: each by itself.
-  void try_alone() {
+  void try_each(KernelPart part) {
     for (const Change& change : changes_) {
-      if (change.found || part_of(change) != KernelPart::alone) continue;
-      auto candidate = combined({&change});
+      if (change.found || part_of(change) != part) continue;
+      const auto candidate = combined({&change});
       if (!candidate) continue;
-      candidate->score = parts_score(*candidate);
-      prove(*candidate);
-    }
-  }
-
-  void try_own_sums() {
-    for (const Change& change : changes_) {
-      if (change.found || part_of(change) != KernelPart::own_sums) continue;
-      auto candidate = combined({&change});
-      if (!candidate || !is_evident(candidate->variant, sample_)) continue;
-      candidate->score = parts_score(*candidate);
-      prove(*candidate);
+      if (part != KernelPart::own_sums || is_evident(candidate->variant, sample_))
+        prove(*candidate);
     }
   }
 
@@ -751,7 +712,7 @@ class Search {
       const double weighted = sum * static_cast<double>(changes.size());
       if (fewest < kMost * rows || base <= 4 * sum || weighted >= best) return;
       best = weighted;
-      result.hidden = described({kernels_of(*candidate), candidate->variant});
+      result.hidden = described(*candidate);
       result.telling = std::ssize(told);
       result.closer = near;
     };
@@ -776,7 +737,7 @@ class Search {
   std::vector<Candidate> candidates_;
   std::vector<Proof> proofs_;
   mutable VariantRow row_;  // a buffer: rows may be long
-  Fit exact_;
+  FormulaSums exact_;
 };
 
 }  // namespace
@@ -844,6 +805,15 @@ std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
   std::size_t parts = 0;
   for (const NamedKernel* const kernel : kernels) parts += kernel->row == nullptr ? 2 : 1;
   return parts;
+}
+
+FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std::string> options) {
+  return {.id = std::move(id),
+          .words = std::move(words),
+          .options = std::move(options),
+          .explained = 1,
+          .sqnr = sqnr,
+          .explains_all = true};
 }
 
 FormulaFit described(const Proof& proof) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,18 @@ struct FormulaFit {
   bool explains_all = false;
   std::vector<std::string> same_as = {};  // which the input cannot tell from it
   Variant variant = {};
+
+  // What was found of all rows.
+  void take(const FormulaSums& sums) {
+    explained = sums.share();
+    sqnr = sums.sqnr();
+    explains_all = sums.explains_all();
+  }
 };
+
+// What explains all that was looked at.
+FormulaFit cause(std::string id, std::string words, double sqnr,
+                 std::vector<std::string> options = {});
 
 struct Diagnosis {
   std::vector<FormulaFit> explanations;  // best first
@@ -95,8 +107,22 @@ std::vector<FormulaFit> ranked(
 // Whether two formulas give the same row, but for what rounding explains.
 bool are_alike(const RowBounds& left, const RowBounds& right);
 
-// differs: whether the output differs; otherwise only what is closer is looked for.
+// Of y. differs: whether the output differs; otherwise only what is closer is looked for.
 Diagnosis diagnose(const Sample& sample, const KernelContext& context, const ChooseKernel& choose,
                    bool differs);
+
+// The numbers of a gradient that are looked at, in parts: rows of dx; or of dweight or dbias some parameters, then all others. evaluate
+// gives what variants make of a part, at_once of them at most.
+struct GradientSample {
+  std::vector<std::vector<double>> actual;
+  std::function<std::vector<RowBounds>(std::span<const Variant> variants, std::size_t row)>
+      evaluate;
+  std::size_t at_once = 1;
+  double least_share = 0.5;  // a variant that explains less of what is looked at first is given up
+};
+
+// Which wrong backward pass gives the gradients, if any does.
+Diagnosis diagnose(const GradientSample& sample, const KernelContext& context,
+                   const ChooseKernel& choose);
 
 }  // namespace lnorm

@@ -1,5 +1,3 @@
-#include "lnorm/diagnosis/gradient_diagnosis.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -9,6 +7,7 @@
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
 
 namespace lnorm {
 
@@ -67,14 +66,13 @@ constexpr double kNearer = 0.75;
 
 class GradientSearch {
  public:
-  GradientSearch(const GradientSample& sample, const GradientModel& model,
-                 const KernelContext& context, const ChooseKernel& choose)
+  GradientSearch(const GradientSample& sample, const KernelContext& context,
+                 const ChooseKernel& choose)
       : sample_(sample),
-        model_(model),
         context_(context),
         choose_(choose),
-        asked_(asked_for(model.setting)),
-        kernels_(choose.kernels(context.of, model.setting.normalized_shape)) {
+        asked_(asked_for(context.setting)),
+        kernels_(choose.kernels(context.of, context.setting.normalized_shape)) {
     std::vector<Trial> exact{{{{}, asked_}}};
     evaluate(exact, true);
     exact_ = std::move(exact.front());
@@ -170,7 +168,7 @@ class GradientSearch {
   // The factor that all of the gradient has.
   void try_factor() {
     constexpr double kSums = 16;  // what sums lose, in u
-    const double u = model_.setting.kernel.arithmetic.unit;
+    const double u = context_.setting.kernel.arithmetic.unit;
     const NormalEquations of_factor = equations({&exact_.rows});
     const std::vector<double> solution = of_factor.solution();
     if (solution.empty() || of_factor.is_unknown()) return;
@@ -188,7 +186,7 @@ class GradientSearch {
     // Plain numbers go before the one that is told: errors of sums over rows go in one direction.
     constexpr double kNear = 1e-4;
     const auto n = static_cast<double>(context_.row_length());
-    const auto rows = static_cast<double>(model_.rows);
+    const auto rows = static_cast<double>(context_.rows);
     const std::pair<double, std::string> plain[] = {{-1, "-1"},        {2, "2"},
                                                     {0.5, "0.5"},      {-2, "-2"},
                                                     {n, "n"},          {1 / n, "1/n"},
@@ -206,14 +204,14 @@ class GradientSearch {
   std::string numbers_in(std::string_view factor) const {
     std::string words;
     if (factor.find('n') != factor.npos) words += concat(", n = ", context_.row_length());
-    if (factor.find('R') != factor.npos) words += concat(", R = ", model_.rows);
+    if (factor.find('R') != factor.npos) words += concat(", R = ", context_.rows);
     return words;
   }
 
   // Least squares over all elements that are looked at. terms: what the gradient is a sum of.
   NormalEquations equations(const std::vector<const std::vector<RowBounds>*>& terms) const {
-    const OutputFormat& output = model_.setting.output;
-    const double u = model_.setting.kernel.arithmetic.unit;
+    const OutputFormat& output = context_.setting.output;
+    const double u = context_.setting.kernel.arithmetic.unit;
     NormalEquations equations(terms.size());
     for (std::size_t r = 0; r < sample_.actual.size(); ++r) {
       for (std::size_t i = 0; i < sample_.actual[r].size(); ++i) {
@@ -257,7 +255,7 @@ class GradientSearch {
         for (const Trial* const trial : some) variants.push_back(trial->variant);
         std::vector<RowBounds> found = sample_.evaluate(variants, r);
         for (std::size_t k = 0; k < some.size(); ++k) {
-          add_results({found[k], sample_.actual[r]}, model_.setting.output, some[k]->sums);
+          add_results({found[k], sample_.actual[r]}, context_.setting.output, some[k]->sums);
           some[k]->rows.push_back(std::move(found[k]));
           if (r == 0) some[k]->first_errors = some[k]->sums.mean_square();
         }
@@ -304,7 +302,6 @@ class GradientSearch {
   }
 
   const GradientSample& sample_;
-  const GradientModel& model_;
   const KernelContext& context_;
   const ChooseKernel& choose_;
   const Variant asked_;
@@ -318,9 +315,9 @@ class GradientSearch {
 
 }  // namespace
 
-Diagnosis diagnose(const GradientSample& sample, const GradientModel& model,
-                   const KernelContext& context, const ChooseKernel& choose) {
-  return GradientSearch(sample, model, context, choose).run();
+Diagnosis diagnose(const GradientSample& sample, const KernelContext& context,
+                   const ChooseKernel& choose) {
+  return GradientSearch(sample, context, choose).run();
 }
 
 }  // namespace lnorm

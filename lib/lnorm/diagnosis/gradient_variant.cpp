@@ -22,33 +22,32 @@ struct GradientLine {
   bool is_in_range = false;
 };
 
-GradientLine line_of(const Variant& variant, const KernelModel& kernel, const GradientRow& row) {
+GradientLine line_of(const Variant& variant, const KernelModel& kernel, const SampleRow& row) {
   const double u = kernel.arithmetic.unit;
   const Formula& formula = variant.formula;
   const auto n = static_cast<double>(row.x.size());
   RowStatistics statistics;
   StatisticErrors errors;
   double s = 1;
-  const SavedStatistics* const saved = variant.own_statistics ? nullptr : row.saved;
-  if (saved != nullptr && !saved->variance) {
-    statistics.mean = formula.rms ? 0 : saved->mean.high;
-    s = 1 / saved->rstd.high;
+  const bool has_saved = row.saved && !variant.own_statistics;
+  if (has_saved && !row.saved->variance) {
+    statistics.mean = formula.rms ? 0 : row.saved->mean.high;
+    s = 1 / row.saved->rstd.high;
     errors.mean = u * std::fabs(statistics.mean);
     errors.s_low = s * (1 - 2 * u);
     errors.is_bounded = std::isfinite(s) && s > 0;
   } else {
     std::optional<GivenNumbers> given;
-    if (saved != nullptr) given = {saved->mean.high, saved->variance->high};
+    if (has_saved) given = {row.saved->mean.high, row.saved->variance->high};
     const bool is_known = row.statistics != nullptr && !given;
     statistics = is_known ? row.statistics->by(formula) : statistics_of(row.x, formula, given);
-    errors = errors_of(statistics, formula, kernel,
-                       row.losses != nullptr ? row.losses->statistics : SumLosses{});
+    errors = errors_of(statistics, formula, kernel, row.losses);
     s = divisor_of(statistics.variance, formula);
   }
   GradientLine line;
   line.is_bounded = errors.is_bounded;
   // What the other root is off by, beside its part in s.
-  const bool has_root = formula.eps_on == EpsOn::std && saved == nullptr;
+  const bool has_root = formula.eps_on == EpsOn::std && !has_saved;
   const double root = has_root ? std::sqrt(statistics.variance) : s;
   if (has_root) {
     const double low =
@@ -59,7 +58,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Gr
   if (variant.statistics_in) {
     line.is_bounded = keep_statistics_in(*variant.statistics_in, statistics, s, errors);
   }
-  line.is_in_range = errors.is_in_range || saved != nullptr;
+  line.is_in_range = errors.is_in_range || has_saved;
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   line.inverse_error = s / errors.s_low - 1;
   line.inverse_t = has_root ? 1 / root : 1 / s;
@@ -69,10 +68,11 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Gr
   return line;
 }
 
-Xhat xhat_of(const Variant& variant, const GradientRow& row, const RowLine& line, std::size_t i) {
+BoundedNumber xhat_of(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
+                      const RowLine& line, std::size_t i) {
   const bool affine = variant.backward.xhat_has_affine;
-  const double weight = affine ? row.weight[i] : 1;
-  const double bias = affine ? row.bias[i] : 0;
+  const double weight = affine ? affine_of(row, setting).weight[i] : 1;
+  const double bias = affine ? affine_of(row, setting).bias[i] : 0;
   const auto [xhat, error] = xhat_of(line, row.x[i]);
   const double y = xhat * weight + bias;
   const double rounded =
@@ -91,31 +91,16 @@ void add_last_rounding(const OutputFormat& output, RowBounds& result) {
 
 }  // namespace
 
-StatisticsOfNorms::StatisticsOfNorms(std::span<const double> x)
-    : centered_(statistics_of(x, {})), about_zero_(statistics_of(x, {.rms = true})) {}
-
-RowStatistics StatisticsOfNorms::by(const Formula& formula) const {
-  RowStatistics result = formula.rms ? about_zero_ : centered_;
-  result.variance *= result.count / (result.count - static_cast<double>(formula.ddof));
-  return result;
-}
-
-std::vector<GradientLosses> losses_of(const GradientModel& model,
-                                      std::span<const GradientRow> rows) {
-  const JudgeSetting& setting = model.setting;
-  std::vector<MeasuredRow> measured;
-  for (const GradientRow& row : rows) {
-    measured.push_back({row.x, statistics_of(row.x, setting.formula)});
-  }
-  const std::vector<SumLosses> statistics = lnorm::losses_of(
-      measured, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
+std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<const SampleRow> rows) {
+  const JudgeSetting& setting = context.setting;
+  std::vector<SumLosses> losses = losses_of(setting, rows);
   const Variant variant = asked_for(setting);
   std::vector<std::vector<double>> terms;
-  for (const GradientRow& row : rows) {
-    std::vector<double> products = xhat_of(variant, model, row);
+  for (const SampleRow& row : rows) {
+    std::vector<double> products = xhat_of(variant, context, row);
     std::vector<double>& g = terms.emplace_back();
     for (std::size_t i = 0; i < row.x.size(); ++i) {
-      g.push_back(row.dy[i] * row.weight[i]);
+      g.push_back(row.dy[i] * affine_of(row, setting).weight[i]);
       products[i] *= g[i];
     }
     terms.push_back(std::move(products));
@@ -123,21 +108,23 @@ std::vector<GradientLosses> losses_of(const GradientModel& model,
   const std::vector<std::span<const double>> views(terms.begin(), terms.end());
   const std::vector<double> sums =
       losses_of_sums(views, setting.kernel.arithmetic, setting.normalized_shape);
-  std::vector<GradientLosses> losses;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    losses.push_back(
-        {rows[r].saved != nullptr ? SumLosses{} : statistics[r], sums[2 * r], sums[2 * r + 1]});
+    if (rows[r].saved) losses[r] = {};
+    losses[r].g = sums[2 * r];
+    losses[r].products = sums[2 * r + 1];
   }
   return losses;
 }
 
-RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const GradientRow& row) {
-  const KernelModel& kernel = model.setting.kernel;
+RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, const SampleRow& row) {
+  const JudgeSetting& setting = context.setting;
+  const KernelModel& kernel = setting.kernel;
+  const std::vector<double>& weight = affine_of(row, setting).weight;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const GradientLine line = line_of(variant, kernel, row);
   const auto count = row.x.size();
   const auto n = static_cast<double>(count);
-  const double g_unit = (variant.backward.has_weight ? 1 : 0) * u + (model.rounds_dy ? u : 0) +
+  const double g_unit = (variant.backward.has_weight ? 1 : 0) * u + (context.rounds_dy ? u : 0) +
                         (kernel.adds_one ? u : 0);
   double sum = 0;        // of g
   double size = 0;       // of |g|
@@ -146,8 +133,8 @@ RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const 
   double carried = 0;    // of |g| times the error of xhat
   const auto summed = static_cast<std::size_t>(variant.backward.summed.value_or(std::ssize(row.x)));
   for (std::size_t i = 0; i < summed; ++i) {
-    const double g = row.dy[i] * (variant.backward.has_weight ? row.weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, row, line.x, i);
+    const double g = row.dy[i] * (variant.backward.has_weight ? weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
     sum += g;
     size += std::fabs(g);
     products += g * xhat;
@@ -155,17 +142,16 @@ RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const 
     carried += std::fabs(g) * error;
   }
   const double tree = summation_error(n, u, kernel.depth);
-  const GradientLosses losses = row.losses != nullptr ? *row.losses : GradientLosses{};
-  const bool is_constant = model.has_constants && !variant.own_statistics;
+  const bool is_constant = context.has_given && !variant.own_statistics;
   const double of_mean = variant.formula.rms || is_constant ? 0 : variant.backward.of_mean;
   const double c1 = of_mean * (sum / n);
   const double c1_error =
-      std::fabs(of_mean) * ((tree + kLossFactor * losses.g + u + g_unit) * size / n + t);
+      std::fabs(of_mean) * ((tree + kLossFactor * row.losses.g + u + g_unit) * size / n + t);
   const double of_variance = is_constant ? 0 : variant.backward.of_variance;
   const double c2 = of_variance * (products / line.freedom);
   const double c2_error =
       std::fabs(of_variance) *
-      (((tree + kLossFactor * losses.products + 2 * u + g_unit) * magnitude + carried) /
+      (((tree + kLossFactor * row.losses.products + 2 * u + g_unit) * magnitude + carried) /
            line.freedom +
        t);
   RowBounds result;
@@ -176,8 +162,8 @@ RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const 
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
   for (std::size_t i = 0; i < count; ++i) {
     const double g =
-        variant.backward.of_g * row.dy[i] * (variant.backward.has_weight ? row.weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, row, line.x, i);
+        variant.backward.of_g * row.dy[i] * (variant.backward.has_weight ? weight[i] : 1);
+    const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
     result.y[i] = centered - projected;
@@ -199,57 +185,60 @@ RowBounds evaluate_dx(const Variant& variant, const GradientModel& model, const 
     result.y[i] += row.dy[i];
     result.bound[i] += 2 * u * (std::fabs(row.dy[i]) + std::fabs(result.y[i]));
   }
-  add_last_rounding(model.setting.output, result);
+  add_last_rounding(setting.output, result);
   return result;
 }
 
-std::vector<double> xhat_of(const Variant& variant, const GradientModel& model,
-                            const GradientRow& row) {
-  const GradientLine line = line_of(variant, model.setting.kernel, row);
+std::vector<double> xhat_of(const Variant& variant, const KernelContext& context,
+                            const SampleRow& row) {
+  const JudgeSetting& setting = context.setting;
+  const GradientLine line = line_of(variant, setting.kernel, row);
   std::vector<double> xhat;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
-    xhat.push_back(xhat_of(variant, row, line.x, i).value);
+    xhat.push_back(xhat_of(variant, setting, row, line.x, i).value);
   }
   return xhat;
 }
 
-ParameterSums::ParameterSums(const Variant& variant, const GradientModel& model, Quantity of,
+ParameterSums::ParameterSums(const Variant& variant, const KernelContext& context,
                              std::vector<char> wanted)
     : variant_(variant),
-      model_(model),
-      of_(variant.backward.exchanged == (of == Quantity::dweight) ? Quantity::dbias
-                                                                  : Quantity::dweight),
+      context_(context),
+      of_(variant.backward.exchanged == (context.of == Quantity::dweight) ? Quantity::dbias
+                                                                          : Quantity::dweight),
       wanted_(std::move(wanted)),
       format_(variant.backward.sums.value_or(DType::float64)),
-      sums_(static_cast<std::size_t>(element_count(model.layout.shape))),
+      sums_(static_cast<std::size_t>(element_count(context.layout.shape))),
       counts_(sums_.size()),
       sizes_(sums_.size()),
       errors_(sums_.size()) {
-  if (wanted_.empty() || !model.layout.rows.empty()) return;
-  for (std::int64_t i = 0; i < model.row_length; ++i) {
-    if (wanted_[static_cast<std::size_t>(model.layout.number(0, i))] != 0) {
+  if (wanted_.empty() || !context.layout.rows.empty()) return;
+  for (std::int64_t i = 0; i < context.row_length(); ++i) {
+    if (wanted_[static_cast<std::size_t>(context.layout.number(0, i))] != 0) {
       elements_.push_back(static_cast<std::size_t>(i));
     }
   }
 }
 
-void ParameterSums::add(const GradientRow& row) {
+void ParameterSums::add(const SampleRow& row) {
   const Backward& v = variant_.backward;
-  if (row.number >= model_.rows - v.lost_rows) return;
-  const std::int64_t first = model_.layout.first(row.number);
+  if (row.number >= context_.rows - v.lost_rows) return;
+  const std::int64_t first = context_.layout.first(row.number);
   GradientLine line;
   if (of_ == Quantity::dweight) {
-    line = line_of(variant_, model_.setting.kernel, row);
+    line = line_of(variant_, context_.setting.kernel, row);
     is_bounded_ = is_bounded_ && line.is_bounded;
     is_in_range_ = is_in_range_ && line.is_in_range;
   }
   const auto add_element = [&](std::size_t i) {
     const auto parameter =
-        static_cast<std::size_t>(model_.layout.number(first, static_cast<std::int64_t>(i)));
+        static_cast<std::size_t>(context_.layout.number(first, static_cast<std::int64_t>(i)));
     if (!wanted_.empty() && wanted_[parameter] == 0) return;
-    const double dy = row.dy[i] * (v.weight_in_sums ? row.weight[i] : 1);
+    const double dy =
+        row.dy[i] * (v.weight_in_sums ? affine_of(row, context_.setting).weight[i] : 1);
     if (of_ == Quantity::dbias) return add_term(parameter, dy, 0);
-    const auto [xhat, error] = v.is_of_x ? Xhat{row.x[i], 0} : xhat_of(variant_, row, line.x, i);
+    const auto [xhat, error] = v.is_of_x ? BoundedNumber{row.x[i], 0}
+                                         : xhat_of(variant_, context_.setting, row, line.x, i);
     const double factor = v.is_divided ? 1 : 1 / line.x.inverse;
     add_term(parameter, dy * factor * xhat, std::fabs(dy) * factor * error);
   };
@@ -269,8 +258,8 @@ void ParameterSums::add_term(std::size_t i, double term, double error) {
   const double exact = sums_[i];
   sums_[i] = format_.rounded(exact);
   const double ulp = 2 * format_.half_ulp(exact);
-  const double off =
-      errors_[i] + model_.setting.kernel.arithmetic.unit * (std::fabs(exact) + 2 * std::fabs(term));
+  const double off = errors_[i] + context_.setting.kernel.arithmetic.unit *
+                                      (std::fabs(exact) + 2 * std::fabs(term));
   const double beyond = off + std::fabs(exact - sums_[i]) - ulp / 2;
   errors_[i] = beyond >= 0 ? ulp * (std::floor(beyond / ulp) + 1) : 0;
 }
@@ -287,30 +276,30 @@ void ParameterSums::append(const ParameterSums& next) {
 }
 
 RowBounds ParameterSums::finish(std::span<const double> losses) const {
-  const KernelModel& kernel = model_.setting.kernel;
+  const KernelModel& kernel = context_.setting.kernel;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   RowBounds result;
   result.y = sums_;
   std::vector<double> sizes = sizes_;
   result.bound = errors_;
   std::vector<double> counts = counts_;
-  const bool is_of_all = losses.size() < sums_.size() || model_.is_uniform;
+  const bool is_of_all = losses.size() < sums_.size() || context_.is_uniform;
   std::vector<double> lost(losses.begin(), losses.end());
   if (is_of_all) lost.assign(sums_.size(), losses.empty() ? 0 : losses.front());
   for (std::size_t i = 0; i < lost.size(); ++i) lost[i] *= kColumnLossFactor * sizes_[i];
   for (std::vector<double>* const numbers : {&result.y, &counts, &sizes, &result.bound, &lost}) {
-    if (model_.is_uniform) {
+    if (context_.is_uniform) {
       double all = 0;
       for (const double number : *numbers) all += number;
       *numbers = {all};
     } else {
-      *numbers = in_tensor_order(std::move(*numbers), model_.layout);
+      *numbers = in_tensor_order(std::move(*numbers), context_.layout);
     }
   }
   for (double& sum : result.y) sum *= variant_.backward.factor;
   const bool is_rounded = variant_.backward.sums && !variant_.backward.is_any_order;
   const double unit = variant_.backward.sums ? arithmetic_of(*variant_.backward.sums).unit : u;
-  const double own = (of_ == Quantity::dbias ? 0 : 2 * u) + (model_.rounds_dy ? u : 0);
+  const double own = (of_ == Quantity::dbias ? 0 : 2 * u) + (context_.rounds_dy ? u : 0);
   result.is_in_range = is_in_range_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     const double tree = summation_error(counts[i], unit, kernel.depth);
@@ -319,7 +308,7 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
     result.is_in_range = result.is_in_range && !(sizes[i] >= greatest);
   }
   result.is_bounded = is_bounded_ && result.is_in_range;
-  add_last_rounding(model_.setting.output, result);
+  add_last_rounding(context_.setting.output, result);
   return result;
 }
 

@@ -50,37 +50,44 @@ void JudgedRows::replace(const JudgedRows& before, const JudgedRows& after) {
   merge(after);
 }
 
-RowJudge::RowJudge(const JudgeSetting& setting, std::int64_t row_length)
-    : setting_(setting),
-      y_(static_cast<std::size_t>(row_length)),
-      bound_(static_cast<std::size_t>(row_length)) {}
-
 void RowJudge::count_exact(std::int64_t elements, JudgedRows& found) {
   ++found.rows;
   found.elements += elements;
   found.correctly_rounded += elements;
 }
 
-void RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+bool RowJudge::judge(const JudgedRow& row, JudgedRows& found) {
+  if (row.kept.empty() && passes(row, found)) return false;
+  return judge_by(
+      row, are_finite(row.x), [&](bool, RowBounds& bounds) { find_bounds(row, nullptr, bounds); },
+      found);
+}
+
+bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
+  const auto nans =
+      std::count_if(row.exact.begin(), row.exact.end(), [](double e) { return std::isnan(e); });
+  return judge_by(row, nans == 0, bounds, found);
+}
+
+bool RowJudge::judge_by(const JudgedRow& row, bool is_finite, const FindBounds& bounds,
+                        JudgedRows& found) {
   const std::int64_t judged = row.judged();
-  ++found.rows;
-  found.elements += judged;
-  if (row.kept.empty() && passes(row, found)) return;
   std::int64_t equal = 0;
-  bool is_finite = true;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
+  for (std::size_t i = 0; i < row.actual.size(); ++i) {
     const double a = row.actual[i];
     const double e = row.exact[i];
     equal += static_cast<std::int64_t>(row.is_kept(i) && (a == e || (a != a && e != e)));
-    is_finite = is_finite && std::isfinite(row.x[i]);
   }
+  ++found.rows;
+  found.elements += judged;
   found.correctly_rounded += equal;
   if (!is_finite) {
     ++found.unjudged_rows;
     ++found.not_finite_rows;
   }
-  if (!is_finite || equal == judged) return;
-  judge_finite(row, nullptr, found);
+  if (!is_finite || equal == judged) return false;
+  fill(row, bounds, false, tree_);
+  return judge_bounds(row, nullptr, found);
 }
 
 bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
@@ -109,17 +116,20 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
                             line.inverse_high < 1.5 * line.inverse;
   if (!is_far_below) return false;
   const OutputFormat& output = setting_.output;
+  const AffineNumbers& affine = affine_of(row);
   const RowScreen screen =
       screen_row(setting_.backend, line, kNear * std::min(1.0, found.tree.ratio),
                  {output.half_unit(), output.smallest_half(), output.dtype() == DType::float64},
-                 {n, row.x.data(), row.actual.data(), row.exact.data(), setting_.weight.data(),
-                  setting_.bias.data()});
+                 {n, row.x.data(), row.actual.data(), row.exact.data(), affine.weight.data(),
+                  affine.bias.data()});
   if (screen.exceeds || !screen.is_finite) return false;
   if (setting_.is_wide()) {
     const double determinant = screen.ww * screen.pp - screen.wp * screen.wp;
     const double b = screen.ww * screen.ep - screen.wp * screen.ew;
     if (std::fabs(b) > kNear * determinant * errors.s / s) return false;
   }
+  ++found.rows;
+  found.elements += n;
   found.correctly_rounded += screen.equal;
   return true;
 }
@@ -127,69 +137,61 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
 bool RowJudge::is_line(const JudgedRow& row, const RowStatistics& statistics) const {
   constexpr double kOwnErrors = 2;  // right rows need 1.4
   RowEstimator estimator(setting_.kernel, setting_.output, setting_.rounding);
-  return estimator.fits({.x = row.x,
-                         .actual = row.actual,
-                         .weight = setting_.weight,
-                         .bias = setting_.bias,
-                         .kept = row.kept,
-                         .mean = statistics.mean,
-                         .s = divisor_of(statistics.variance, setting_.formula)},
+  const auto& [weight, bias] = affine_of(row);
+  const double s = divisor_of(statistics.variance, setting_.formula);
+  return estimator.fits({row.x, row.actual, weight, bias, row.kept, statistics.mean, s},
                         kOwnErrors);
-}
-
-void RowJudge::judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found) {
-  const Formula& formula = setting_.formula;
-  const RowStatistics statistics = statistics_of(row.x, formula, row.given);
-  StatisticErrors errors = errors_of(statistics, formula, setting_.kernel);
-  bool has_line = true;
-  WorstRatio scale;
-  if (errors.is_bounded) {
-    find_bounds(row, statistics, errors);
-    const WorstRatio of_row = worst_of(row);
-    found.tree.take(of_row);
-    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
-    if (of_row.ratio <= 1 && scale.ratio <= 1) return;
-    if (losses != nullptr) {
-      errors = errors_of(statistics, formula, setting_.kernel, *losses);
-      has_line = of_row.ratio <= 1 || is_line(row, statistics);
-    }
-  }
-  if (!errors.is_bounded) {
-    ++found.unjudged_rows;
-    if (errors.is_in_range) judge_elements(row, false, found);
-    return;
-  }
-  if (losses == nullptr) {
-    found.doubtful_rows.add(row.number);
-  } else if (has_line) {
-    find_bounds(row, statistics, errors);
-    const WorstRatio of_row = worst_of(row);
-    found.loop.take(of_row);
-    if (setting_.is_wide()) scale = scale_of(row, statistics, errors);
-    if (of_row.ratio <= 1 && scale.ratio <= 1) {
-      ++found.loop_rows;
-      return;
-    }
-  }
-  judge_elements(row, true, found);
-  if (scale.ratio <= 1) return;
-  ++found.scaled_rows;
-  found.scale.take(scale);
 }
 
 void RowJudge::settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before,
                       JudgedRows& after) {
-  judge_finite(row, nullptr, before);
-  judge_finite(row, &losses, after);
+  settle_by(
+      row,
+      [&](bool is_measured, RowBounds& bounds) {
+        find_bounds(row, is_measured ? &losses : nullptr, bounds);
+      },
+      before, after);
+}
+
+void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                         JudgedRows& after) {
+  fill(row, bounds, false, tree_);
+  settle_bounds(row, bounds, before, after);
+}
+
+void RowJudge::settle_bounds(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                             JudgedRows& after) {
+  fill(row, bounds, true, measured_);
+  judge_bounds(row, nullptr, before);
+  judge_bounds(row, &measured_, after);
+}
+
+void RowJudge::fill(const JudgedRow& row, const FindBounds& find, bool is_measured,
+                    RowBounds& bounds) const {
+  find(is_measured, bounds);
+  // What was computed here is no better than the kernel's: take what is known to the last bit.
+  if (setting_.output.dtype() == DType::float64) {
+    bounds.y.assign(row.exact.begin(), row.exact.end());
+  }
+}
+
+void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds,
+                                   JudgedRows& found) {
+  if (!judge_by(row, bounds, found) || setting_.kernel.depth) return;
+  JudgedRows before;
+  JudgedRows after;
+  settle_bounds(row, bounds, before, after);
+  found.replace(before, after);
 }
 
 // Counts what is beyond the bound; of rows without one, what is not finite.
-void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found) {
+void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
+                              JudgedRows& found) const {
   std::int64_t affected = 0;
   for (std::size_t i = 0; i < row.actual.size(); ++i) {
     const bool is_lost =
         row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
-    const bool is_beyond = is_bounded ? ratio_of(row, i) > 1 : is_lost;
+    const bool is_beyond = bounds.is_bounded ? ratio_of(row, bounds, i) > 1 : is_lost;
     if (!is_beyond) continue;
     ++affected;
     found.non_finite += static_cast<std::int64_t>(is_lost);
@@ -200,92 +202,75 @@ void RowJudge::judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows&
   found.beyond += affected;
   found.affected_rows.add(row.number);
   found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
-  if (!is_bounded) --found.unjudged_rows;
+  if (!bounds.is_bounded) --found.unjudged_rows;
 }
 
-bool RowJudge::judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found) {
-  ++found.rows;
-  found.elements += std::ssize(row.actual);
-  std::int64_t equal = 0;
-  bool has_nan = false;
-  for (std::size_t i = 0; i < row.actual.size(); ++i) {
-    const double a = row.actual[i];
-    const double e = row.exact[i];
-    equal += static_cast<std::int64_t>(a == e || (a != a && e != e));
-    has_nan = has_nan || e != e;
-  }
-  found.correctly_rounded += equal;
-  found.not_finite_rows += static_cast<std::int64_t>(has_nan);
-  found.unjudged_rows += static_cast<std::int64_t>(has_nan);
-  if (has_nan || equal == std::ssize(row.actual)) return false;
-  return judge_bounds(row, bounds(false), nullptr, found);
-}
-
-void RowJudge::settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
-                         JudgedRows& after) {
-  const RowBounds tree = bounds(false);
-  const RowBounds measured = bounds(true);
-  judge_bounds(row, tree, nullptr, before);
-  judge_bounds(row, tree, &measured, after);
-}
-
-void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bounds,
-                                   JudgedRows& found) {
-  if (!judge_by(row, bounds, found) || setting_.kernel.depth) return;
-  JudgedRows before;
-  JudgedRows after;
-  settle_by(row, bounds, before, after);
-  found.replace(before, after);
-}
-
-bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
-                            JudgedRows& found) {
-  const auto worst = [&](const RowBounds& of_row) {
-    y_ = of_row.y;
-    if (setting_.output.dtype() == DType::float64) y_.assign(row.exact.begin(), row.exact.end());
-    bound_ = of_row.bound;
-    return worst_of(row);
+bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds* measured,
+                            JudgedRows& found) const {
+  const auto is_within = [](const WorstRatio& element, const RowBounds& bounds) {
+    return element.ratio <= 1 && bounds.scale.ratio <= 1;
   };
-  if (!tree.is_bounded || (measured != nullptr && !measured->is_bounded)) {
+  const auto count_unjudged = [&](const RowBounds& bounds) {
     ++found.unjudged_rows;
-    if (tree.is_in_range) judge_elements(row, false, found);
+    if (bounds.is_in_range) judge_elements(row, bounds, found);
+  };
+  if (!tree_.is_bounded) {
+    count_unjudged(tree_);
     return false;
   }
-  const WorstRatio of_tree = worst(tree);
+  const WorstRatio of_tree = worst_of(row, tree_);
   found.tree.take(of_tree);
-  if (of_tree.ratio <= 1) return false;
+  if (is_within(of_tree, tree_)) return false;
   if (measured == nullptr) {
     found.doubtful_rows.add(row.number);
-  } else {
-    const WorstRatio of_sums = worst(*measured);
+  } else if (!measured->is_bounded) {
+    count_unjudged(*measured);
+    return true;
+  }
+  const bool is_held = measured != nullptr && (of_tree.ratio <= 1 || measured->is_line);
+  const RowBounds& bounds = is_held ? *measured : tree_;
+  if (is_held) {
+    const WorstRatio of_sums = worst_of(row, bounds);
     found.loop.take(of_sums);
-    if (of_sums.ratio <= 1) {
+    if (is_within(of_sums, bounds)) {
       ++found.loop_rows;
       return true;
     }
   }
-  judge_elements(row, true, found);
+  judge_elements(row, bounds, found);
+  if (bounds.scale.ratio <= 1) return true;
+  ++found.scaled_rows;
+  found.scale.take(bounds.scale);
   return true;
 }
 
-void RowJudge::find_bounds(const JudgedRow& row, const RowStatistics& statistics,
-                           const StatisticErrors& errors) {
-  const RowLine line = line_of(statistics, divisor_of(statistics.variance, setting_.formula),
-                               errors, setting_.kernel);
-  fill_rounded_line(line, setting_.rounding, setting_.output, row.x.data(), setting_.weight.data(),
-                    setting_.bias.data(), std::ssize(row.x), y_.data(), bound_.data());
+void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBounds& bounds) const {
+  const Formula& formula = setting_.formula;
+  const RowStatistics statistics = statistics_of(row.x, formula, row.given);
+  const StatisticErrors errors =
+      errors_of(statistics, formula, setting_.kernel, losses != nullptr ? *losses : SumLosses{});
+  bounds.is_bounded = errors.is_bounded;
+  bounds.is_in_range = errors.is_in_range;
+  if (!errors.is_bounded) return;
+  const RowLine line =
+      line_of(statistics, divisor_of(statistics.variance, formula), errors, setting_.kernel);
+  fill_rounded_line(line, setting_.rounding, setting_.output, row.x, affine_of(row), bounds.y,
+                    bounds.bound);
   const bool is_float64 = setting_.output.dtype() == DType::float64;
-  // What was computed here is no better than the kernel's: take what is known to the last bit.
-  if (is_float64) y_.assign(row.exact.begin(), row.exact.end());
+  if (is_float64) bounds.y.assign(row.exact.begin(), row.exact.end());
   const double roundings = is_float64 ? 2 : 1;
-  for (std::size_t i = 0; i < y_.size(); ++i) bound_[i] += roundings * last_rounding(i);
+  for (std::size_t i = 0; i < bounds.y.size(); ++i) {
+    bounds.bound[i] += roundings * last_rounding(bounds, i);
+  }
+  if (setting_.is_wide()) bounds.scale = scale_of(row, statistics, errors, bounds);
+  bounds.is_line = losses == nullptr || is_line(row, statistics);
 }
 
-double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
+double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const {
   const double actual = row.actual[i];
   if (actual == row.exact[i] || !row.is_kept(i)) return 0;
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
-    return std::fabs(actual - y_[i]) / bound_[i];
+    return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
   }
   const bool is_nan = std::isnan(actual);
   if (is_nan && std::isnan(row.exact[i])) return 0;
@@ -294,15 +279,15 @@ double RowJudge::ratio_of(const JudgedRow& row, std::size_t i) const {
   }
   // An infinite output is right if the bound reaches beyond the greatest number.
   if (std::isinf(actual)) {
-    return setting_.output.overflows(std::fabs(y_[i]) + bound_[i]) ? 0 : kInfinity;
+    return setting_.output.overflows(std::fabs(bounds.y[i]) + bounds.bound[i]) ? 0 : kInfinity;
   }
   // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
-  if (!std::isfinite(y_[i]))
+  if (!std::isfinite(bounds.y[i]))
     return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : kInfinity;
-  return std::fabs(actual - y_[i]) / bound_[i];
+  return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
 }
 
-WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
+WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {
   constexpr std::size_t kLanes = 8;
   double lanes[kLanes] = {};
   double not_finite = 0;
@@ -312,7 +297,7 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
     for (std::size_t k = 0; k < kLanes; ++k) {
       const double actual = row.actual[i + k];
       const double exact = row.exact[i + k];
-      const double ratio = std::fabs(actual - y_[i + k]) / bound_[i + k];
+      const double ratio = std::fabs(actual - bounds.y[i + k]) / bounds.bound[i + k];
       const double counted = actual == exact ? 0 : ratio;
       lanes[k] = counted > lanes[k] ? counted : lanes[k];
       not_finite += (actual - actual) + (exact - exact);
@@ -320,20 +305,39 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row) const {
   }
   double most = *std::max_element(lanes, lanes + kLanes);
   const bool all = not_finite != 0 || in_lanes == 0;  // NaN, or a row that is short
-  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i) most = std::max(most, ratio_of(row, i));
+  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i)
+    most = std::max(most, ratio_of(row, bounds, i));
   for (std::size_t i = 0; i < n && most > 0; ++i) {
-    if (ratio_of(row, i) != most) continue;
-    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], y_[i]};
+    if (ratio_of(row, bounds, i) != most) continue;
+    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], bounds.y[i]};
   }
   return {most, row.number, 0, 0, 0};
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
-                              const StatisticErrors& errors) const {
+                              const StatisticErrors& errors, const RowBounds& bounds) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
-  const RowFit fit =
-      fit_errors(row.x, setting_.weight, statistics.mean, s, row.actual, y_, row.kept);
-  if (!fit.is_known) return {};
+  const auto& [weight, bias] = affine_of(row);
+  // The least squares fit of the row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
+  double ww = 0;
+  double wp = 0;
+  double pp = 0;
+  double ew = 0;
+  double ep = 0;
+  for (std::size_t i = 0; i < row.x.size(); ++i) {
+    if (!row.is_kept(i)) continue;
+    const double p = weight[i] * (row.x[i] - statistics.mean) / s;
+    const double error = row.actual[i] - bounds.y[i];
+    if (!std::isfinite(error)) return {};
+    ww += weight[i] * weight[i];
+    wp += weight[i] * p;
+    pp += p * p;
+    ew += error * weight[i];
+    ep += error * p;
+  }
+  const double determinant = ww * pp - wp * wp;
+  if (!(determinant > 1e-6 * ww * pp)) return {};  // the row has no deviations
+  const double scale = (ww * ep - wp * ew) / determinant;
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
   const auto& [unit, smallest, greatest, dtype] = setting_.kernel.arithmetic;
@@ -341,7 +345,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   double noise = 0;
   for (std::size_t i = 0; i < row.x.size(); ++i) {
     if (!row.is_kept(i)) continue;
-    const double w = setting_.weight[i];
+    const double w = weight[i];
     const double d = row.x[i] - statistics.mean;
     const double p = w * d / s;
     const double own =
@@ -350,12 +354,12 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
                  (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) + std::fabs(d)) /
                  errors.s_low +
              smallest) +
-        4 * unit * std::fabs(p) + 3 * unit * std::fabs(setting_.bias[i]) + smallest +
-        last_rounding(i);
-    noise += std::fabs(fit.scale_by(w, p)) * own;
+        4 * unit * std::fabs(p) + 3 * unit * std::fabs(bias[i]) + smallest +
+        last_rounding(bounds, i);
+    noise += std::fabs((ww * p - wp * w) / determinant) * own;
   }
   const double bound = std::max(errors.s / s, s / errors.s_low - 1) + noise;
-  return {std::fabs(fit.scale) / bound, row.number, 0, 1 + fit.scale, 1};
+  return {std::fabs(scale) / bound, row.number, 0, 1 + scale, 1};
 }
 
 }  // namespace lnorm

@@ -27,10 +27,8 @@ struct JudgeSetting {
   KernelModel kernel;
   OutputFormat output;
   bool saturates = false;
-  double output_scale = 1;  // weight and bias include it
-  // As many numbers as a row has elements; 1 and 0 where there are none.
-  std::vector<double> weight = {};
-  std::vector<double> bias = {};
+  double output_scale = 1;      // weight and bias include it
+  AffineNumbers affine = {};    // of rows without their own; 1 and 0 where there are none
   Shape normalized_shape = {};  // the extents of a row's axes, in its order
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
@@ -45,6 +43,7 @@ struct JudgedRow {
   // An element is judged if its kept is not 0; if kept is empty all are. Requires actual to be exact where kept is 0.
   std::span<const char> kept = {};
   std::optional<GivenNumbers> given = {};  // statistics, unless they are computed
+  const AffineNumbers* affine = nullptr;   // of its own; null: those of all rows
 
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
   std::int64_t judged() const {
@@ -100,22 +99,26 @@ struct RowBounds {
   std::vector<double> bound;
   bool is_bounded = false;
   bool is_in_range = true;  // no sum leaves the range of the arithmetic
+  WorstRatio scale = {};    // of the row's scale, where that is judged as well
+  // Whether some mean and s bring every element within twice its own error: what sums lose shifts and scales a row as a whole. Of
+  // measured bounds.
+  bool is_line = true;
 };
 
 class RowJudge {
  public:
-  RowJudge(const JudgeSetting& setting, std::int64_t row_length);
+  explicit RowJudge(const JudgeSetting& setting) : setting_(setting) {}
 
-  // Adds what is found in a row by the tree bound.
-  void judge(const JudgedRow& row, JudgedRows& found);
+  // Fills the bounds of a row by the tree bound, or by the measured one.
+  using FindBounds = std::function<void(bool is_measured, RowBounds& bounds)>;
+
+  // Adds what is found in a row by the tree bound: of y, or by other bounds than those of the forward pass. Returns whether the row is
+  // beyond it.
+  bool judge(const JudgedRow& row, JudgedRows& found);
+  bool judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
 
   // The same by the measured bound, of a row that is beyond that of the tree. before: what was found of it by that.
   void settle(const JudgedRow& row, const SumLosses& losses, JudgedRows& before, JudgedRows& after);
-
-  // Both by other bounds than those of the forward pass: the tree's, or the measured ones. judge_by returns whether the row is beyond
-  // the tree bound.
-  using FindBounds = std::function<RowBounds(bool is_measured)>;
-  bool judge_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& found);
   void settle_by(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
                  JudgedRows& after);
   // One after the other, of a row that need not wait for others. With a depth there is nothing to measure.
@@ -125,33 +128,36 @@ class RowJudge {
   static void count_exact(std::int64_t elements, JudgedRows& found);
 
  private:
-  // Whether it is within the bounds at a glance, and changes nothing of the worst.
+  // Whether it is within the bounds at a glance, and changes nothing of the worst. Then it is counted.
   bool passes(const JudgedRow& row, JudgedRows& found) const;
-  // losses: null for the tree bound.
-  void judge_finite(const JudgedRow& row, const SumLosses* losses, JudgedRows& found);
-  void judge_elements(const JudgedRow& row, bool is_bounded, JudgedRows& found);
-  // measured: null for the tree bound.
-  bool judge_bounds(const JudgedRow& row, const RowBounds& tree, const RowBounds* measured,
-                    JudgedRows& found);
-  // Whether some mean and s bring every element within twice its own error. What sums lose shifts and scales a row as a whole.
+  bool judge_by(const JudgedRow& row, bool is_finite, const FindBounds& bounds, JudgedRows& found);
+  // Of bounds that were filled: the tree's, and if it is not null the measured ones.
+  bool judge_bounds(const JudgedRow& row, const RowBounds* measured, JudgedRows& found) const;
+  void fill(const JudgedRow& row, const FindBounds& find, bool is_measured,
+            RowBounds& bounds) const;
+  void settle_bounds(const JudgedRow& row, const FindBounds& bounds, JudgedRows& before,
+                     JudgedRows& after);
+  void judge_elements(const JudgedRow& row, const RowBounds& bounds, JudgedRows& found) const;
   bool is_line(const JudgedRow& row, const RowStatistics& statistics) const;
-  // Fills y_ and bound_.
-  void find_bounds(const JudgedRow& row, const RowStatistics& statistics,
-                   const StatisticErrors& errors);
-  // Half an ulp of what the kernel rounds, which may be in the binade above.
-  double last_rounding(std::size_t i) const {
-    return setting_.output.half_ulp(std::fabs(y_[i]) + bound_[i]);
+  // Of y.
+  void find_bounds(const JudgedRow& row, const SumLosses* losses, RowBounds& bounds) const;
+  const AffineNumbers& affine_of(const JudgedRow& row) const {
+    return row.affine != nullptr ? *row.affine : setting_.affine;
   }
-  // The greatest ratio to bound_.
-  WorstRatio worst_of(const JudgedRow& row) const;
-  double ratio_of(const JudgedRow& row, std::size_t i) const;
+  // Half an ulp of what the kernel rounds, which may be in the binade above.
+  double last_rounding(const RowBounds& bounds, std::size_t i) const {
+    return setting_.output.half_ulp(std::fabs(bounds.y[i]) + bounds.bound[i]);
+  }
+  // The greatest ratio to the bound.
+  WorstRatio worst_of(const JudgedRow& row, const RowBounds& bounds) const;
+  double ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const;
   // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
   WorstRatio scale_of(const JudgedRow& row, const RowStatistics& statistics,
-                      const StatisticErrors& errors) const;
+                      const StatisticErrors& errors, const RowBounds& bounds) const;
 
   const JudgeSetting& setting_;
-  std::vector<double> y_;      // the exact values, but for float64
-  std::vector<double> bound_;  // how far off each may be
+  RowBounds tree_;  // buffers: rows may be long
+  RowBounds measured_;
 };
 
 }  // namespace lnorm

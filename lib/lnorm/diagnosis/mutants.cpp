@@ -33,39 +33,24 @@ void add_comparisons(const std::string& input, const std::vector<Comparison>& co
 
 }  // namespace
 
-std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
-                                       const ChooseKernel& choose) {
+std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
+                                    const ChooseKernel& choose) {
   const KernelContext& any = contexts.front();
-  std::vector<MutantFormulas> result;
+  std::vector<TriedMutant> result;
   for (const NamedKernel& kernel : named_kernels(any.of, any.setting.normalized_shape, choose)) {
     check_interruption();  // many kernels copy weight and bias, which takes long for long rows
     if (result.empty() || result.back().id != kernel.id) {
       result.push_back({kernel.id, kernel.words, kernel.options});
     }
-    ChangedFormulas changed{kernel.row};
+    TriedMutant::Trial trial{kernel.row, any.of != Quantity::y};
     for (const KernelContext& context : contexts) {
       Variant variant = asked_for(context.setting);
       const bool is_other = kernel.row->change(variant, context, kernel.parameter);
       // Sums in any order have a bound, but are no numbers.
-      if (is_other && !variant.backward.is_any_order) changed.of.emplace_back(context.of, variant);
+      if (is_other && !variant.backward.is_any_order)
+        trial.formulas.emplace_back(context.of, variant);
     }
-    if (!changed.of.empty()) result.back().variants.push_back(std::move(changed));
-  }
-  return result;
-}
-
-std::vector<TriedMutant> tried_of(const std::vector<MutantFormulas>& mutants,
-                                  const std::function<Comparison()>& next) {
-  std::vector<TriedMutant> result;
-  for (const MutantFormulas& mutant : mutants) {
-    TriedMutant& tried =
-        result.emplace_back(TriedMutant{mutant.id, mutant.words, mutant.options, {}});
-    for (const ChangedFormulas& changed : mutant.variants) {
-      const bool is_backward = changed.of.front().first != Quantity::y;
-      TriedMutant::Trial& trial =
-          tried.trials.emplace_back(TriedMutant::Trial{changed.row, is_backward, {}});
-      for (std::size_t i = 0; i < changed.of.size(); ++i) trial.comparisons.push_back(next());
-    }
+    if (!trial.formulas.empty()) result.back().trials.push_back(std::move(trial));
   }
   return result;
 }

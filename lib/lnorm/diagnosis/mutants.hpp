@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,43 +16,25 @@
 // Would a test notice? Wrong kernels on the inputs of a test, judged by its criteria.
 namespace lnorm {
 
-// A row of the table that changes formulas, and these. Row: null for what is in no table.
-struct ChangedFormulas {
-  const WrongKernel* row = nullptr;
-  std::vector<std::pair<Quantity, Variant>> of = {};  // each quantity that it changes
-};
-
-// A wrong kernel on one input.
-struct MutantFormulas {
-  std::string id;
-  std::string words;
-  std::string options;  // of lnorm that give the same; empty if there are none
-  // Several where it goes either way; empty: equivalent.
-  std::vector<ChangedFormulas> variants = {};
-};
-
-// The rows of the table that are chosen, in its order: by formula and options, never by values. contexts: one a quantity, of one pass.
-std::vector<MutantFormulas> mutants_of(std::span<const KernelContext> contexts,
-                                       const ChooseKernel& choose);
-
-// What became of a wrong kernel on one input: what it writes, compared with what is right.
+// A wrong kernel on one input, and what became of it there: what it writes, compared with what is right.
 struct TriedMutant {
   struct Trial {
-    const WrongKernel* row = nullptr;
+    const WrongKernel* row = nullptr;  // null for what is in no table
     bool is_backward = false;
-    std::vector<Comparison> comparisons;  // one a tensor that it writes
-    std::string words = {};               // of one of several that have the same id and no row
+    std::vector<std::pair<Quantity, Variant>> formulas = {};  // each quantity that it changes
+    std::vector<Comparison> comparisons = {};                 // one a tensor that it writes
+    std::string words = {};  // of one of several that have the same id and no row
   };
 
   std::string id;
   std::string words;
-  std::string options;
-  std::vector<Trial> trials;  // empty: equivalent
+  std::string options;             // of lnorm that give the same; empty if there are none
+  std::vector<Trial> trials = {};  // several where it goes either way; empty: equivalent
 };
 
-// What became of them. next: the comparison of each formula in turn.
-std::vector<TriedMutant> tried_of(const std::vector<MutantFormulas>& mutants,
-                                  const std::function<Comparison()>& next);
+// The rows of the table that are chosen, in its order: by formula and options, never by values. contexts: one a quantity, of one pass.
+std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
+                                    const ChooseKernel& choose);
 
 // A wrong kernel on all inputs. Of its formulas, the one that is caught by the fewest.
 struct Mutant {

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "lnorm/core/non_finite.hpp"
-#include "lnorm/diagnosis/row_estimate.hpp"
 
 namespace lnorm {
 
@@ -83,38 +82,26 @@ struct Recovered {
   double divisor_error = 0;
 };
 
-// mean and s: the exact ones.
-EstimatedRow estimated(const SampleRow& row, const JudgeSetting& setting, double mean, double s) {
-  return {row.x, row.actual, weight_of(row, setting), bias_of(row, setting), row.kept, mean, s};
-}
-
-// What one pass loses on a row, by the measured orders.
-SumLosses one_pass_losses(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
-                          const RowStatistics& exact) {
-  const MeasuredRow measured{row.x, exact};
-  return losses_of({&measured, 1}, variant.formula, setting.kernel.arithmetic,
-                   setting.normalized_shape, true)
-      .front();
-}
-
 Recovered recover(const Variant& variant, const JudgeSetting& setting, const SampleRow& row) {
   Recovered found;
   found.exact = statistics_of(row.x, variant.formula);
   found.s = divisor_of(found.exact.variance, variant.formula);
   found.errors = errors_of(variant, found.exact, setting.kernel);
   if (variant.one_pass) {
-    const SumLosses losses = one_pass_losses(variant, setting, row, found.exact);
+    const SumLosses losses = losses_of({row.x, found.exact}, variant.formula,
+                                       setting.kernel.arithmetic, setting.normalized_shape, true);
     found.errors.mean += kLossFactor * losses.mean;
     found.errors.variance += kLossFactor * losses.variance;
     carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic.unit, found.errors);
   }
-  if (!std::ranges::all_of(row.actual, [](double y) { return std::isfinite(y); })) {
+  if (!are_finite(row.actual)) {
     // The variance may come out below 0, and have no root.
     found.is_lost = found.errors.variance >= found.exact.variance + variant.formula.eps;
     return found;
   }
   RowEstimator estimator(setting.kernel, setting.output, variant.rounding);
-  const RowEstimate told = estimator.estimate(estimated(row, setting, found.exact.mean, found.s));
+  const RowEstimate told =
+      estimator.estimate(estimated(row, affine_of(row, setting), found.exact.mean, found.s));
   if (!told.is_known || !(told.alpha > 0) || !found.errors.is_in_range) return found;
   found.divisor = found.s / told.alpha;
   found.divisor_error = 3 * found.divisor * told.alpha_error / told.alpha;
@@ -151,6 +138,10 @@ constexpr double kLeastReach = 0.05;  // of the bound
 
 }  // namespace
 
+EstimatedRow estimated(const SampleRow& row, const AffineNumbers& affine, double mean, double s) {
+  return {row.x, row.actual, affine.weight, affine.bias, row.kept, mean, s};
+}
+
 std::vector<double> computed_in(DType dtype, const Formula& formula, const JudgeSetting& setting,
                                 const SampleRow& row) {
   const OutputFormat format(dtype);
@@ -167,8 +158,9 @@ std::vector<double> computed_in(DType dtype, const Formula& formula, const Judge
       format.rounded(pairwise_sum(squares, format) / (n - static_cast<double>(formula.ddof)));
   const double s = format.rounded(divisor_of(variance, formula));
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const double product = format.rounded(format.rounded(y[i] / s) * weight_of(row, setting)[i]);
-    y[i] = format.rounded(product + bias_of(row, setting)[i]);
+    const double product =
+        format.rounded(format.rounded(y[i] / s) * affine_of(row, setting).weight[i]);
+    y[i] = format.rounded(product + affine_of(row, setting).bias[i]);
   }
   return y;
 }
@@ -188,7 +180,8 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
   for (const SampleRow& row : sample.rows) {
     const RowStatistics exact = statistics_of(row.x, variant.formula, row.given);
     const double s = divisor_of(exact.variance, variant.formula);
-    const RowEstimate told = estimator.estimate(estimated(row, setting, exact.mean, s));
+    const RowEstimate told =
+        estimator.estimate(estimated(row, affine_of(row, setting), exact.mean, s));
     lines += told.residual <= kLine ? 1 : 0;
     above += told.alpha > 1 ? 1 : 0;
     const std::vector<double> computed = computed_in(dtype, variant.formula, setting, row);

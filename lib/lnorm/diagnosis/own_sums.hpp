@@ -1,10 +1,14 @@
 #pragma once
 
+#include "lnorm/diagnosis/row_estimate.hpp"
 #include "lnorm/diagnosis/variant.hpp"
 
 // Kernels whose own sums lose more than the arithmetic explains. The order of the additions decides what they write, which
 // x alone does not tell. The output does: it gives the mean and the s that each row must have had.
 namespace lnorm {
+
+// What is estimated of a row that should have weight and bias. mean and s: the exact ones.
+EstimatedRow estimated(const SampleRow& row, const AffineNumbers& affine, double mean, double s);
 
 // How a variant computes a row, and whether there is a bound for what it may be off by.
 struct VariantLine {

@@ -132,57 +132,33 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .most = row.is_given ? kInfinity : std::sqrt(row.count) * (1 + g)};
 }
 
-RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
-                  std::span<const double> actual, std::span<const double> exact,
-                  std::span<const char> kept) {
-  RowFit fit;
-  double ew = 0;
-  double ep = 0;
+void fill_line(const RowLine& line, std::span<const double> x, const AffineNumbers& affine,
+               std::vector<double>& y, std::vector<double>& error) {
+  y.resize(x.size());
+  error.resize(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!kept.empty() && kept[i] == 0) continue;
-    const double w = weight[i];
-    const double p = w * (x[i] - mean) / s;
-    const double error = actual[i] - exact[i];
-    if (!std::isfinite(error)) return {};
-    fit.ww += w * w;
-    fit.wp += w * p;
-    fit.pp += p * p;
-    ew += error * w;
-    ep += error * p;
-  }
-  const double determinant = fit.determinant();
-  fit.is_known = determinant > 1e-6 * fit.ww * fit.pp;
-  if (fit.is_known) fit.scale = (fit.ww * ep - fit.wp * ew) / determinant;
-  return fit;
-}
-
-void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
-               std::int64_t count, double* y, double* error) noexcept {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto [xhat, xhat_error] = xhat_of(line, x[i]);
-    const double product = xhat * weight[i];
-    y[i] = product + bias[i];
-    error[i] = std::fabs(weight[i]) * xhat_error +
-               line.affine_unit * (std::fabs(product) + std::fabs(bias[i])) + line.smallest;
+    const BoundedNumber one = y_of(line, x[i], affine.weight[i], affine.bias[i]);
+    y[i] = one.value;
+    error[i] = one.error;
   }
 }
 
 void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
-                       const double* x, const double* weight, const double* bias,
-                       std::int64_t count, double* y, double* error) noexcept {
-  if (rounding == Rounding{}) return fill_line(line, x, weight, bias, count, y, error);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double one = 1;
-    const double zero = 0;
-    double xhat = 0;
-    double own = 0;
-    fill_line(line, x + i, &one, &zero, 1, &xhat, &own);
+                       std::span<const double> x, const AffineNumbers& affine,
+                       std::vector<double>& y, std::vector<double>& error) {
+  if (rounding == Rounding{}) return fill_line(line, x, affine, y, error);
+  y.resize(x.size());
+  error.resize(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double weight = affine.weight[i];
+    const double bias = affine.bias[i];
+    auto [xhat, own] = y_of(line, x[i], 1, 0);
     if (rounding.xhat) own += keep_in(output, xhat, own);
-    double product = xhat * weight[i];
-    own = std::fabs(weight[i]) * own + line.affine_unit * std::fabs(product);
+    double product = xhat * weight;
+    own = std::fabs(weight) * own + line.affine_unit * std::fabs(product);
     if (rounding.product) own += keep_in(output, product, own);
-    y[i] = product + bias[i];
-    error[i] = own + line.affine_unit * std::fabs(bias[i]) + line.smallest;
+    y[i] = product + bias;
+    error[i] = own + line.affine_unit * std::fabs(bias) + line.smallest;
   }
 }
 

@@ -1,21 +1,109 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/options.hpp"
-#include "lnorm/diagnosis/rounding_model.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 
-// One row by a formula of the form
+// What rounding can do to a kernel's numbers: the model of docs/numbers.md, "What rounding explains". And by it one row by a formula of
+// the form
 //
 //   y_i = (x_i - center) / s * weight_i + bias_i
 //
 // in float64, and how far off a kernel may be that computes it: E_y of docs/numbers.md without the last rounding.
 namespace lnorm {
+
+// The arithmetic that a kernel computes in.
+struct Arithmetic {
+  double unit;             // u, the unit roundoff
+  double smallest_normal;  // t
+  double greatest;
+  DType dtype;
+};
+inline Arithmetic arithmetic_of(DType dtype) {
+  const FloatFormat& format = float_format(dtype);
+  return {std::ldexp(1.0, -format.precision),
+          std::ldexp(1.0, format.least_exponent + format.precision - 1), format.greatest, dtype};
+}
+
+// g: what a sum of n terms loses that is added pairwise, by vectors or warps, relatively to the sum of their magnitudes. depth: the
+// additions that a term goes through, where they are known. [Higham 2002, 4.2; Higham and Mary 2019, SIAM J. Sci. Comput. 41(5)]
+inline double summation_error(double n, double unit,
+                              const std::optional<std::int64_t>& depth = {}) {
+  if (depth) return static_cast<double>(*depth) * unit;
+  const double h = std::min(n, std::log2(n) + 8);
+  return std::min(h, 4 * std::sqrt(h)) * unit;
+}
+
+// The spacing of a float dtype's numbers, and rounding to it.
+class OutputFormat {
+ public:
+  explicit OutputFormat(DType dtype)
+      : dtype_(dtype),
+        format_(float_format(dtype)),
+        half_unit_(std::ldexp(1.0, -format_.precision)),
+        smallest_half_(std::ldexp(1.0, format_.least_exponent - 1)) {}
+
+  DType dtype() const noexcept { return dtype_; }
+  int precision() const noexcept { return format_.precision; }
+  double greatest() const noexcept { return format_.greatest; }
+  double half_unit() const noexcept { return half_unit_; }  // half an ulp of 1 to 2
+  double smallest_half() const noexcept { return smallest_half_; }
+
+  // Half an ulp at v, which is finite; of a float64 at least the smallest normal float64.
+  double half_ulp(double v) const noexcept {
+    constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000;
+    const auto power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & kExponent);
+    const double half = power * half_unit_;
+    return half > smallest_half_ ? half : smallest_half_;
+  }
+
+  // Whether a finite number of this size rounds to infinity.
+  bool overflows(double size) const noexcept {
+    return size >= format_.greatest + half_ulp(format_.greatest);
+  }
+
+  // v rounded to nearest, ties to even.
+  double rounded(double v) const noexcept { return to_grid(v, std::nearbyint); }
+
+  // v rounded toward zero, as a kernel does that cuts bits off.
+  double truncated(double v) const noexcept { return to_grid(v, std::trunc); }
+
+ private:
+  double to_grid(double v, double (*to_integer)(double)) const noexcept {
+    if (dtype_ == DType::float64 || !std::isfinite(v) || v == 0) return v;
+    const double ulp = 2 * half_ulp(v);
+    const double on_grid = to_integer(v / ulp) * ulp;
+    return std::fabs(on_grid) > format_.greatest ? std::copysign(INFINITY, v) : on_grid;
+  }
+
+  DType dtype_;
+  FloatFormat format_;
+  double half_unit_;
+  double smallest_half_;
+};
+
+// Rounds a number that a kernel rounds as well, and has within an error: returns a whole ulp where the kernel may round to
+// the other side, or else 0.
+inline double keep_in(const OutputFormat& format, double& value, double error) {
+  const double exact = value;
+  value = format.rounded(exact);
+  const double half = format.half_ulp(exact);
+  return half - std::fabs(exact - value) <= error ? 2 * half : 0;
+}
+
+inline bool are_finite(std::span<const double> numbers) {
+  // All are counted: a loop that may end early takes no vectors.
+  return std::count_if(numbers.begin(), numbers.end(),
+                       [](double one) { return !std::isfinite(one); }) == 0;
+}
 
 // What the kernel is known to do.
 struct KernelModel {
@@ -45,10 +133,13 @@ struct RowStatistics {
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given = {});
 
-// What sums one after another lose of the mean and of the variance of a row, at worst: sum_losses.hpp.
+// What sums one after another lose of a row, at worst: sum_losses.hpp.
 struct SumLosses {
   double mean = 0;
   double variance = 0;
+  // Of the sums of g and of g xhat in dx, in parts of the sums of their magnitudes.
+  double g = 0;
+  double products = 0;
 };
 
 // s, or what stands in its place.
@@ -78,33 +169,14 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel);
 
-// The least squares fit of a row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
-struct RowFit {
-  double scale = 0;
-  bool is_known = false;  // the row has deviations, and no error is infinite or NaN
-  // The sums of products that it is solved by.
-  double ww = 0;
-  double wp = 0;
-  double pp = 0;
-
-  double determinant() const { return ww * pp - wp * wp; }
-  // What an element gives that is off by 1. product: weight_i xhat_i.
-  double scale_by(double weight, double product) const {
-    return (ww * product - wp * weight) / determinant();
-  }
-};
-
-// mean and s: the row's own; exact: y by them. kept: of the elements of which it is not 0; empty: of all.
-RowFit fit_errors(std::span<const double> x, std::span<const double> weight, double mean, double s,
-                  std::span<const double> actual, std::span<const double> exact,
-                  std::span<const char> kept);
-
-// (x - center) / s of an element, and how far off a kernel may be.
-struct Xhat {
+// A number, and how far off a kernel's may be.
+struct BoundedNumber {
   double value;
   double error;
 };
-inline Xhat xhat_of(const RowLine& line, double x) noexcept {
+
+// (x - center) / s of an element.
+inline BoundedNumber xhat_of(const RowLine& line, double x) noexcept {
   const double d = x - line.center;
   const double size = std::fabs(d);
   const double xhat = d * line.inverse;
@@ -117,14 +189,35 @@ inline Xhat xhat_of(const RowLine& line, double x) noexcept {
   return {xhat, std::min(error, most)};
 }
 
-// Fills y and error with count elements. weight and bias: as many numbers each.
-void fill_line(const RowLine& line, const double* x, const double* weight, const double* bias,
-               std::int64_t count, double* y, double* error) noexcept;
+// The same times weight, plus bias.
+inline BoundedNumber y_of(const RowLine& line, double x, double weight, double bias) noexcept {
+  const auto [xhat, error] = xhat_of(line, x);
+  const double product = xhat * weight;
+  return {product + bias, std::fabs(weight) * error +
+                              line.affine_unit * (std::fabs(product) + std::fabs(bias)) +
+                              line.smallest};
+}
+
+// weight and bias of every element.
+struct AffineNumbers {
+  std::vector<double> weight;
+  std::vector<double> bias;
+
+  void scale(double by) {
+    for (std::vector<double>* const some : {&weight, &bias}) {
+      for (double& number : *some) number *= by;
+    }
+  }
+};
+
+// Fills y and error for a row.
+void fill_line(const RowLine& line, std::span<const double> x, const AffineNumbers& affine,
+               std::vector<double>& y, std::vector<double>& error);
 
 // Fills them by a formula that may round xhat, or its product with weight, to the output as well. Adds a whole ulp where a
 // kernel may round to the other side.
 void fill_rounded_line(const RowLine& line, const Rounding& rounding, const OutputFormat& output,
-                       const double* x, const double* weight, const double* bias,
-                       std::int64_t count, double* y, double* error) noexcept;
+                       std::span<const double> x, const AffineNumbers& affine,
+                       std::vector<double>& y, std::vector<double>& error);
 
 }  // namespace lnorm

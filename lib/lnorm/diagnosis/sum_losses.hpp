@@ -22,6 +22,11 @@ struct MeasuredRow {
 std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formula& formula,
                                  const Arithmetic& arithmetic, const Shape& shape,
                                  bool is_one_pass = false);
+inline SumLosses losses_of(const MeasuredRow& row, const Formula& formula,
+                           const Arithmetic& arithmetic, const Shape& shape,
+                           bool is_one_pass = false) {
+  return losses_of(std::span(&row, 1), formula, arithmetic, shape, is_one_pass).front();
+}
 
 // The most that an order loses of the sum of each list of terms, all of one length, in parts of the sum of their magnitudes. Terms are
 // rounded to the arithmetic first. is_atomic: the terms may be added in any order: four scrambled ones are run as well.

@@ -81,8 +81,7 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   const Shape& shape = sample.setting->normalized_shape;
   const auto of = [&](std::span<const double> terms, const RowStatistics& statistics,
                       const Shape& axes) {
-    const MeasuredRow measured{terms, statistics};
-    return lnorm::losses_of({&measured, 1}, variant.formula, arithmetic, axes).front();
+    return lnorm::losses_of({terms, statistics}, variant.formula, arithmetic, axes);
   };
   if (variant.arithmetic) return of(x, exact, shape);
   const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
@@ -208,8 +207,7 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const RowLine& line = found->line;
   result.is_bounded = found->is_bounded;
   const auto affine = affine_of(variant, row);
-  fill_rounded_line(line, variant.rounding, setting.output, x.data(), affine->weight.data(),
-                    affine->bias.data(), std::ssize(x), result.y.data(), result.bound.data());
+  fill_rounded_line(line, variant.rounding, setting.output, x, *affine, result.y, result.bound);
   return true;
 }
 
@@ -223,8 +221,7 @@ bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& r
   if (!second) return false;
   const auto& [line, is_bounded] = *second;
   const auto affine = affine_of(variant, row);
-  fill_line(line, once.data(), affine->weight.data(), affine->bias.data(), std::ssize(once),
-            result.y.data(), result.bound.data());
+  fill_line(line, once, *affine, result.y, result.bound);
   for (std::size_t i = 0; i < once.size(); ++i) {
     result.bound[i] += 4 * most * line.inverse_high * std::fabs(affine->weight[i]);
   }
@@ -328,11 +325,9 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   std::vector<double> buffer;
   const std::span<const double> x = input_of(variant, sample, row, buffer);
   if (x.empty()) return false;
-  const bool is_finite =
-      std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
   const bool has_statistics =
       variant.result != Variant::Result::input && variant.result != Variant::Result::zeros;
-  if (is_finite || !has_statistics) return fill(variant, sample, row, x, result);
+  if (!has_statistics || are_finite(x)) return fill(variant, sample, row, x, result);
   std::fill(result.y.begin(), result.y.end(), kNan);
   return true;
 }
@@ -418,10 +413,25 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 
 }  // namespace
 
+StatisticsOfNorms::StatisticsOfNorms(std::span<const double> x)
+    : centered_(statistics_of(x, {})), about_zero_(statistics_of(x, {.rms = true})) {}
+
+RowStatistics StatisticsOfNorms::by(const Formula& formula) const {
+  RowStatistics result = formula.rms ? about_zero_ : centered_;
+  result.variance *= result.count / (result.count - static_cast<double>(formula.ddof));
+  return result;
+}
+
+std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const SampleRow> rows) {
+  std::vector<MeasuredRow> sums;
+  for (const SampleRow& row : rows) sums.push_back({row.x, statistics_of(row.x, setting.formula)});
+  return losses_of(sums, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
+}
+
 bool is_lost(const SampleRow& row, const JudgeSetting& setting) {
   bool is_zero = true;
   bool is_bias = true;
-  const std::vector<double>& bias = bias_of(row, setting);
+  const std::vector<double>& bias = affine_of(row, setting).bias;
   for (std::size_t i = 0; i < row.actual.size(); ++i) {
     if (!row.is_kept(i)) continue;
     if (!std::isfinite(row.actual[i])) return true;
@@ -462,7 +472,7 @@ std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const Sam
 Variant asked_for(const JudgeSetting& setting) {
   return {.formula = setting.formula,
           .rounding = setting.rounding,
-          .affine = std::make_shared<AffineNumbers>(AffineNumbers{setting.weight, setting.bias})};
+          .affine = std::make_shared<AffineNumbers>(setting.affine)};
 }
 
 std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,

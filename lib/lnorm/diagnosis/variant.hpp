@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,15 +9,10 @@
 #include <vector>
 
 #include "lnorm/diagnosis/judge.hpp"
+#include "lnorm/kernel/layer_norm.hpp"
 
 // A formula that a kernel may compute in place of the one asked for, forward and backward, and its y for a row.
 namespace lnorm {
-
-// weight and bias of every element.
-struct AffineNumbers {
-  std::vector<double> weight;
-  std::vector<double> bias;
-};
 
 // Of which elements a statistic is made, and what its sum is divided by.
 struct StatisticOf {
@@ -121,7 +117,61 @@ struct Variant {
   }
 };
 
-// Rows of a tensor that are looked at again.
+// What a kernel was asked for: options and shapes, no values. It decides whether a wrong kernel is another formula than that.
+struct KernelContext {
+  const JudgeSetting& setting;  // output: of the quantity
+  Quantity of = Quantity::y;
+  bool has_weight = false;
+  bool has_bias = false;
+  bool has_residual = false;
+  bool has_rounded_sum = false;  // with the residual
+  DType x_dtype = DType::float64;
+  DType weight_dtype = DType::float64;
+  std::int64_t rows = 0;          // of the tensor
+  bool has_groups = false;        // whose channels have their own weights
+  bool weight_is_number = false;  // one for all elements
+  bool bias_is_number = false;
+  bool is_written = false;  // the variant's results are wanted, not what explains others
+  // Statistics are given: of rows, and in place of the divisor. Those that a forward pass has saved are none.
+  bool has_given = false;
+  bool has_given_rstd = false;
+  bool has_saved = false;
+  // Of a backward pass.
+  AffineLayout layout = {};  // which parameter an element has
+  bool rounds_dy = false;    // dy is wider than the arithmetic
+  bool is_uniform = false;   // one parameter serves all elements
+
+  std::int64_t row_length() const { return element_count(setting.normalized_shape); }
+  // How many elements have the same parameter, on average.
+  std::int64_t terms() const {
+    const std::int64_t parameters = is_uniform ? 1 : element_count(layout.shape);
+    return rows * row_length() / std::max<std::int64_t>(1, parameters);
+  }
+  // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
+  bool has_no_deviations() const { return row_length() == 1 && !setting.formula.rms; }
+  // Whether it depends on the divisor.
+  bool has_statistics() const {
+    return of != Quantity::dbias && !has_saved && !has_no_deviations();
+  }
+  // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.
+  bool dx_is_zero() const {
+    return has_no_deviations() ||
+           (row_length() == 2 && !setting.formula.rms && setting.formula.eps == 0);
+  }
+};
+
+// A row's statistics by any formula.
+class StatisticsOfNorms {
+ public:
+  explicit StatisticsOfNorms(std::span<const double> x);
+  RowStatistics by(const Formula& formula) const;
+
+ private:
+  RowStatistics centered_;
+  RowStatistics about_zero_;
+};
+
+// What a kernel was given of a row, and what it made of it.
 struct SampleRow {
   std::int64_t number = 0;
   std::vector<double> x;
@@ -138,6 +188,10 @@ struct SampleRow {
   // The same, if those of groups are tiled, not repeated.
   std::shared_ptr<const AffineNumbers> tiled = nullptr;
   SumLosses losses = {};  // of its own sums, where the bound takes them
+  // Of a backward pass.
+  std::vector<double> dy = {};
+  std::optional<SavedStatistics> saved = {};      // nothing: statistics are computed
+  const StatisticsOfNorms* statistics = nullptr;  // null: they are found each time
 
   // Statistics of some of its elements, or of another row's, about their mean and divided by their number. They are kept.
   struct Part {
@@ -147,17 +201,16 @@ struct SampleRow {
   };
   mutable std::vector<Part> parts = {};
 
+  JudgedRow judged() const { return {number, x, actual, exact, kept, given, affine.get()}; }
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
 
-inline const std::vector<double>& weight_of(const SampleRow& row, const JudgeSetting& setting) {
-  const AffineNumbers* const own = row.affine.get();
-  return own != nullptr ? own->weight : setting.weight;
+inline const AffineNumbers& affine_of(const SampleRow& row, const JudgeSetting& setting) {
+  return row.affine != nullptr ? *row.affine : setting.affine;
 }
-inline const std::vector<double>& bias_of(const SampleRow& row, const JudgeSetting& setting) {
-  const AffineNumbers* const own = row.affine.get();
-  return own != nullptr ? own->bias : setting.bias;
-}
+
+// What the statistics of rows lose, by the formula asked for.
+std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const SampleRow> rows);
 
 struct Sample {
   const JudgeSetting* setting = nullptr;
@@ -167,7 +220,7 @@ struct Sample {
   std::vector<double> last_x;
   std::int64_t all_rows = 0;    // of the tensor, where variants are written
   std::int64_t block_rows = 0;  // what follows the last row of so many is not known; 0: of none
-  std::int64_t row_length() const { return std::ssize(setting->weight); }
+  std::int64_t row_length() const { return std::ssize(setting->affine.weight); }
 };
 
 // What a variant makes of a row: exact values, and how far off a kernel may be, with its last rounding.

@@ -89,14 +89,9 @@ template <class Change>
 bool change_affine(Variant& v, const Context& c, Change change) {
   const double output_scale = c.setting.output_scale;
   const auto change_numbers = [output_scale, change](AffineNumbers& numbers) {
-    const auto scale = [&](double by) {
-      for (std::vector<double>* const some : {&numbers.weight, &numbers.bias}) {
-        for (double& number : *some) number *= by;
-      }
-    };
-    if (output_scale != 1) scale(1 / output_scale);
+    if (output_scale != 1) numbers.scale(1 / output_scale);
     change(numbers.weight, numbers.bias);
-    if (output_scale != 1) scale(output_scale);
+    if (output_scale != 1) numbers.scale(output_scale);
   };
   AffineNumbers numbers = *v.affine;
   change_numbers(numbers);
@@ -362,12 +357,11 @@ bool result(Variant& v, const Context&, double result) {
   v.result = static_cast<Result>(result);
   return true;
 }
-constexpr double of(Result result) { return static_cast<double>(result); }
-constexpr double of(DType dtype) { return static_cast<double>(dtype); }
-constexpr double of(Variant::Input input) { return static_cast<double>(input); }
-constexpr double of(StatisticOf::Row row) { return static_cast<double>(row); }
-constexpr double of(Variant::Divisor divisor) { return static_cast<double>(divisor); }
-constexpr double of(Variant::Overflow what) { return static_cast<double>(what); }
+// As a parameter.
+template <class Enum>
+constexpr double of(Enum value) {
+  return static_cast<double>(value);
+}
 
 bool zeros(Variant& v, const Context& c, double) {
   return result(v, c, of(Result::zeros)) && (!c.has_no_deviations() || c.has_bias);
@@ -476,7 +470,7 @@ bool exchanged(Variant& v, const Context& c, double) {
 bool sums_in(Variant& v, const Context& c, double dtype) {
   v.backward.sums = static_cast<DType>(dtype);
   // The sum of one term is that term, which is rounded once.
-  const bool is_one_term = c.terms == 1;
+  const bool is_one_term = c.terms() == 1;
   return !is_of_dx(c) && !(is_one_term && *v.backward.sums == c.setting.output.dtype()) &&
          is_narrow(c, dtype);
 }
@@ -642,17 +636,6 @@ constexpr WrongKernel kWrongKernels[] = {
 }  // namespace
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
-
-KernelContext context_of(const GradientModel& model, Quantity of, bool has_weight, bool has_bias) {
-  return {.setting = model.setting,
-          .of = of,
-          .has_weight = has_weight,
-          .has_bias = has_bias,
-          .rows = model.rows,
-          .terms = model.terms(),
-          .has_given = model.has_constants,
-          .has_saved = model.has_saved};
-}
 
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose) {

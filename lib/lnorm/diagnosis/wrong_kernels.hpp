@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "lnorm/core/shape.hpp"
-#include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/diagnosis/variant.hpp"
 
 // The one table of what kernels do wrong.
@@ -34,42 +33,6 @@ enum class KernelPart {
   sums,
   own_sums
 };
-
-// What decides whether a wrong kernel is another formula than the one asked for: options and shapes, no values.
-struct KernelContext {
-  const JudgeSetting& setting;
-  Quantity of = Quantity::y;
-  bool has_weight = false;
-  bool has_bias = false;
-  bool has_residual = false;
-  bool has_rounded_sum = false;  // with the residual
-  DType x_dtype = DType::float64;
-  DType weight_dtype = DType::float64;
-  std::int64_t rows = 0;          // of the tensor
-  std::int64_t terms = 0;         // of a sum over rows
-  bool has_groups = false;        // whose channels have their own weights
-  bool weight_is_number = false;  // one for all elements
-  bool bias_is_number = false;
-  bool is_written = false;  // the variant's results are wanted, not what explains others
-  // Statistics are given: of rows, and in place of the divisor. Those that a forward pass has saved are none.
-  bool has_given = false;
-  bool has_given_rstd = false;
-  bool has_saved = false;
-
-  std::int64_t row_length() const { return element_count(setting.normalized_shape); }
-  // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
-  bool has_no_deviations() const { return row_length() == 1 && !setting.formula.rms; }
-  // Whether it depends on the divisor.
-  bool has_statistics() const {
-    return of != Quantity::dbias && !has_saved && !has_no_deviations();
-  }
-  // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.
-  bool dx_is_zero() const {
-    return has_no_deviations() ||
-           (row_length() == 2 && !setting.formula.rms && setting.formula.eps == 0);
-  }
-};
-KernelContext context_of(const GradientModel& model, Quantity of, bool has_weight, bool has_bias);
 
 // Whose formulas a row of the table changes.
 enum class Pass { forward, backward, both };

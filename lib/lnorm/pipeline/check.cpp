@@ -1,6 +1,7 @@
 #include "lnorm/pipeline/check.hpp"
 
 #include <algorithm>
+#include <any>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -8,18 +9,185 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/pool.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/diagnosis/contents.hpp"
+#include "lnorm/kernel/rounding.hpp"
 #include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/kernel/rows.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
-#include "lnorm/pipeline/judged_statistics.hpp"
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 namespace lnorm {
 
 namespace {
+
+// What a kernel may save in place of a statistic. s: by the formula; n: of the row.
+struct SavedCause {
+  std::string_view id;
+  std::string_view words;
+  bool is_of_mean;
+  bool is_of_rstd;
+  double (*value)(const RowStatistics& row, double s, const Formula& formula);
+};
+constexpr SavedCause kSavedCauses[] = {
+    {"saved-std", "it is the standard deviation s, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s; }},
+    {"saved-std", "it is the standard deviation, without eps, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return std::sqrt(row.variance); }},
+    {"saved-variance", "it is the variance, not 1 / s", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.variance; }},
+    {"saved-variance", "it is the variance plus eps, not 1 / s", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return s * s; }},
+    {"saved-reciprocal-variance", "it is 1 / (var + eps), without the root", false, true,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / (s * s); }},
+    {"saved-no-eps", "it is 1 / s without eps", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return 1 / std::sqrt(row.variance); }},
+    {"saved-ddof-1", "it is 1 / s by the variance divided by n - 1", false, true,
+     [](const RowStatistics& row, double, const Formula& formula) {
+       const auto ddof = static_cast<double>(formula.ddof);
+       return 1 / divisor_of(row.variance * (row.count - ddof) / (row.count - 1), formula);
+     }},
+    {"saved-exchanged", "mean and rstd are exchanged", false, true,
+     [](const RowStatistics& row, double, const Formula&) { return row.mean; }},
+    {"saved-exchanged", "mean and rstd are exchanged", true, false,
+     [](const RowStatistics&, double s, const Formula&) { return 1 / s; }},
+    {"saved-float16", "it is rounded to float16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::float16).rounded(row.mean);
+     }},
+    {"saved-float16", "it is rounded to float16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::float16).rounded(1 / s);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", true, false,
+     [](const RowStatistics& row, double, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(row.mean);
+     }},
+    {"saved-bfloat16", "it is rounded to bfloat16", false, true,
+     [](const RowStatistics&, double s, const Formula&) {
+       return OutputFormat(DType::bfloat16).rounded(1 / s);
+     }},
+};
+
+// Holds the exact statistics of rows, as the loop brings them, against those that a kernel has saved: mean within E_mean,
+// rstd = 1 / s within what E_s makes of it, and half an ulp. The plan wants mean and rstd.
+class StatisticObserver final : public RowObserver {
+ public:
+  // setting: that of the forward pass. choose: which causes are tried; empty: none. Reads all numbers of actual, one a row.
+  StatisticObserver(Quantity of, const JudgeSetting& setting, TensorSource& actual,
+                    const ChooseKernel& choose, int threads)
+      : of_(of),
+        setting_(setting),
+        actual_(actual.info()),
+        choose_(choose),
+        numbers_(all_numbers(setting.backend, actual, threads)) {
+    setting_.output = OutputFormat(actual_.dtype);
+  }
+
+  BlockFindings examine(const RowBlock& block) const override {
+    Found all;
+    RowJudge judge(setting_);
+    const std::span<const double> exact = of_ == Quantity::mean ? block.mean : block.rstd;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      const double value = exact[static_cast<std::size_t>(r)];
+      const double rounded = setting_.output.rounded(value);
+      const double actual = numbers_[static_cast<std::size_t>(block.first_row + r)];
+      if (actual == rounded) {
+        RowJudge::count_exact(1, all.judged);
+        continue;
+      }
+      const std::vector<double> x = decoded(setting_.backend, row_of(block.x, r));
+      const RowStatistics row = statistics_of(x, setting_.formula);
+      const auto find_bounds = [&](bool is_measured, RowBounds& of_row) {
+        SumLosses losses;
+        if (is_measured) {
+          losses = losses_of({x, row}, setting_.formula, setting_.kernel.arithmetic,
+                             setting_.normalized_shape);
+        }
+        of_row = bounds(row, value, losses);
+      };
+      judge.judge_and_settle_by({block.first_row + r, x, {&actual, 1}, {&rounded, 1}}, find_bounds,
+                                all.judged);
+      if (!choose_ || !std::isfinite(actual)) continue;
+      const RowBounds own = bounds(row, value, {});
+      try_causes(row, actual, own.bound.front() / std::fabs(value), all.causes);
+    }
+    return all;
+  }
+
+  void see(const RowBlock&, const BlockFindings& findings) override {
+    const auto& found = std::any_cast<const Found&>(findings);
+    found_.judged.merge(found.judged);
+    found_.causes.merge(found.causes);
+  }
+
+  // What was found in the rows of x.
+  Check check(const TensorInfo& x, const Plan& plan) const {
+    Check result = begin_check(x, actual_, plan, setting_);
+    const Shape shape = row_shape(result.x.shape, result.axes);
+    result.axes = {};  // of a number a row none is normalized
+    result.part = name(of_);
+    result.is_statistic = true;
+    result.judged = found_.judged;
+    result.verdict = verdict_of(found_.judged);
+    for (std::size_t k = 0; k < found_.causes.explained.size(); ++k) {
+      const SavedCause& found = kSavedCauses[k];
+      const bool is_cause = result.verdict == Verdict::differs && found_.causes.is_cause(k);
+      if (!is_cause || !choose_(found.id)) continue;
+      result.diagnosis.explanations.push_back(
+          cause(std::string(found.id), std::string(found.words), kInfinity));
+      break;
+    }
+    describe_places(result, std::ssize(numbers_), shape);
+    return result;
+  }
+
+ private:
+  // What was found in some rows. causes: of the table.
+  struct Found {
+    JudgedRows judged;
+    CauseCounts causes;
+  };
+
+  RowBounds bounds(const RowStatistics& row, double exact, const SumLosses& losses) const {
+    const StatisticErrors errors = errors_of(row, setting_.formula, setting_.kernel, losses);
+    const double error = of_ == Quantity::mean ? errors.mean
+                                               : std::max(1 / errors.s_low - exact,
+                                                          exact - 1 / (1 / exact + errors.s));
+    const double roundings = setting_.output.dtype() == DType::float64 ? 2 : 1;
+    return {{exact},
+            {error + roundings * setting_.output.half_ulp(std::fabs(exact) + error)},
+            of_ == Quantity::mean ? errors.is_in_range : errors.is_bounded};
+  }
+
+  // relative: how far off the statistic may be, in parts of itself.
+  void try_causes(const RowStatistics& row, double actual, double relative,
+                  CauseCounts& counts) const {
+    ++counts.wrong;
+    counts.explained.resize(std::size(kSavedCauses));
+    const double s = divisor_of(row.variance, setting_.formula);
+    for (std::size_t k = 0; k < std::size(kSavedCauses); ++k) {
+      const SavedCause& saved = kSavedCauses[k];
+      if (!(of_ == Quantity::mean ? saved.is_of_mean : saved.is_of_rstd)) continue;
+      const double value = saved.value(row, s, setting_.formula);
+      // Of a square twice as far off.
+      const double bound = 2 * relative * std::fabs(value) +
+                           2 * setting_.kernel.arithmetic.smallest_normal +
+                           setting_.output.half_ulp(value);
+      counts.explained[k] += std::fabs(actual - value) <= bound ? 1 : 0;
+    }
+  }
+
+  Quantity of_;
+  JudgeSetting setting_;
+  TensorInfo actual_;
+  const ChooseKernel& choose_;
+  std::vector<double> numbers_;
+  Found found_;
+};
 
 // Elements that are not judged get their exact values.
 void put_exact(std::span<const char> kept, std::span<const double> exact,
@@ -38,17 +206,17 @@ class Checker {
         backend_(backend),
         options_(options),
         run_options_(run_options),
-        setting_(judge_setting(plan, backend, options, inputs.is_sum,
+        setting_(judge_setting(plan, backend, options, inputs.weight, inputs.bias, inputs.is_sum,
                                inputs.given != nullptr && inputs.given->variance.empty(),
                                plan.out)),
         actual_(inputs.actual, plan.axes, run_options.threads) {
     if (inputs.mask) mask_.emplace(inputs.mask, inputs.x.info(), plan.axes);
-    set_numbers(0, setting_);
+    setting_.output_scale = options.output_scale;
+    setting_.affine = affine_numbers(inputs.weight, inputs.bias, plan, 0, options.output_scale);
   }
 
   Check run() {
-    Check result =
-        begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_, options_.arithmetic);
+    Check result = begin_check(inputs_.x.info(), inputs_.actual.info(), plan_, setting_);
     result.has_mask = mask_.has_value();
     if (options_.criteria) {
       result.comparison =
@@ -66,7 +234,6 @@ class Checker {
 
  private:
   class JudgeObserver;
-  class FitObserver;
 
   // Rows that follow each other in memory: all, or the groups of a sample.
   std::int64_t block_rows() const {
@@ -74,36 +241,20 @@ class Checker {
     return info.split ? whole_of(info).shape[*info.split] : plan_.rows;
   }
 
-  // Whether rows have weight and bias of their own.
-  bool has_affine_of_rows() const { return !plan_.affine.rows.empty(); }
-
-  // Weight and bias of a row.
-  void set_numbers(std::int64_t row, JudgeSetting& setting) const {
-    const std::int64_t n = plan_.row_length;
-    setting.weight = numbers_of(inputs_.weight, n, 1, plan_.affine, row);
-    setting.bias = numbers_of(inputs_.bias, n, 0, plan_.affine, row);
-    for (std::vector<double>* const numbers : {&setting.weight, &setting.bias}) {
-      for (double& number : *numbers) number *= options_.output_scale;
-    }
+  Transform normalization() const {
+    return lnorm::normalization(backend_, inputs_.given, inputs_.affine, plan_.formula);
   }
 
-  std::optional<GivenNumbers> given_of(std::int64_t row) const {
-    return given_numbers(inputs_.given, row);
-  }
-
-  void normalize(const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) const {
-    normalization(backend_, inputs_.given, inputs_.affine, plan_.formula)(x, y, saved);
+  std::shared_ptr<const AffineNumbers> affine_of_row(std::int64_t row) const {
+    return own_affine(inputs_.weight, inputs_.bias, plan_, row, options_.output_scale);
   }
 
   // What a row has of its own.
   void set_row(SampleRow& row) const {
-    row.given = given_of(row.number);
-    if (!has_affine_of_rows() || (!options_.has_weight && !options_.has_bias)) return;
-    JudgeSetting of_row = setting_;
-    set_numbers(row.number, of_row);
-    row.affine = std::make_shared<AffineNumbers>(
-        AffineNumbers{std::move(of_row.weight), std::move(of_row.bias)});
-    if (!inputs_.x.info().split) return;
+    row.given = given_numbers(inputs_.given, row.number);
+    if (inputs_.weight.empty() && inputs_.bias.empty()) return;
+    row.affine = affine_of_row(row.number);
+    if (row.affine == nullptr || !inputs_.x.info().split) return;
     // Channel c of group g has the number of group (g channels + c) mod groups.
     const std::int64_t groups = block_rows();
     const std::int64_t group = row.number % groups;
@@ -125,14 +276,11 @@ class Checker {
 
   void judge_rows(Check& result);
   void settle(JudgedRows& judged) const;
-  void explain_all(const Sample& sample, FormulaFit& fit);
+  void explain_all(const Sample& sample, FormulaFit& fit) const;
+  FormulaSums fit_of(const Variant& variant, const Sample& tensor, const CheckRows& all,
+                     const RowBlock& block) const;
 
   const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
-
-  void pass(const Plan& plan, std::span<RowObserver* const> observers, const Transform& transform) {
-    LentSource x(inputs_.x);
-    lnorm::run(x, plan, transform, observers, nullptr, run_options_);
-  }
 
   // ---- What explains the errors.
 
@@ -141,30 +289,22 @@ class Checker {
     if (sample.rows.empty()) return;
     const bool differs = verdict_of(result.judged) == Verdict::differs;
     if (differs && !options_.depth && inputs_.given == nullptr) {
-      const std::vector<SumLosses> losses = losses_of_rows(sample.rows);
+      const std::vector<SumLosses> losses = losses_of(setting_, sample.rows);
       for (std::size_t r = 0; r < losses.size(); ++r) sample.rows[r].losses = losses[r];
     }
-    // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
-    const bool has_own_order = plan_.affine.is_plain();
-    const KernelContext context{
-        .setting = setting_,
-        .has_weight = options_.has_weight,
-        .has_bias = options_.has_bias,
-        .has_residual = inputs_.alone != nullptr,
-        .has_rounded_sum = inputs_.residual != nullptr,
-        .x_dtype = plan_.in,
-        .weight_dtype = inputs_.weight.dtype(),
-        .rows = plan_.rows,
-        .has_groups = inputs_.x.info().split.has_value(),
-        .weight_is_number = !has_own_order || inputs_.weight.is_uniform(),
-        .bias_is_number = !has_own_order || inputs_.bias.is_uniform(),
-        .has_given = inputs_.given != nullptr,
-        .has_given_rstd = inputs_.given != nullptr && inputs_.given->variance.empty()};
+    KernelContext context = context_of(setting_, Quantity::y, inputs_.weight, inputs_.bias, plan_);
+    context.has_residual = inputs_.alone != nullptr;
+    context.has_rounded_sum = inputs_.residual != nullptr;
+    context.has_groups = inputs_.x.info().split.has_value();
+    context.has_given = inputs_.given != nullptr;
+    context.has_given_rstd = inputs_.given != nullptr && inputs_.given->variance.empty();
     result.diagnosis = lnorm::diagnose(sample, context, options_.kernels, differs);
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
-        !result.slice && has_own_order && !inputs_.x.info().split && inputs_.given == nullptr;
-    if (differs && is_whole && !result.diagnosis.explains_all()) explain_axes(sample, result);
+        !result.slice && plan_.affine.is_plain() && !context.has_groups && inputs_.given == nullptr;
+    if (differs && is_whole && !result.diagnosis.explains_all()) {
+      explain_otherwise(sample, context, result);
+    }
     describe_contents(sample, result);
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
@@ -176,15 +316,9 @@ class Checker {
     explain_all(sample, best);
   }
 
-  void explain_axes(const Sample& sample, Check& result) const {
-    auto found = explain_by_axes(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
-    if (!found) {
-      found = explain_by_order(inputs_.x, plan_, sample, options_.kernels, run_options_.threads);
-    }
-    if (!found) found = explain_by_exchange(plan_, sample, options_.kernels);
-    if (!found) {
-      found = explain_by_affine(sample, options_.has_weight, options_.has_bias, options_.kernels);
-    }
+  void explain_otherwise(const Sample& sample, const KernelContext& context, Check& result) const {
+    auto found = explain_by_other_reading(inputs_.x, plan_, sample, context, options_.kernels,
+                                          run_options_.threads);
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
     explanations.insert(explanations.begin(), *std::move(found));
@@ -218,14 +352,6 @@ class Checker {
     return sample;
   }
 
-  std::vector<SumLosses> losses_of_rows(std::span<const SampleRow> rows) const {
-    std::vector<MeasuredRow> sums;
-    for (const SampleRow& row : rows) {
-      sums.push_back({row.x, statistics_of(row.x, setting_.formula)});
-    }
-    return losses_of(sums, setting_.formula, setting_.kernel.arithmetic, setting_.normalized_shape);
-  }
-
   std::vector<double> numbers(const CheckRows& rows, std::int64_t r) const {
     TileBuffer buffer;
     return decoded(backend_, rows.read(r, 1, buffer));
@@ -245,7 +371,7 @@ class Checker {
     if (row.x.empty()) return row;
     std::vector<std::byte> exact(static_cast<std::size_t>(plan_.row_length) * item_size(plan_.out));
     TileBuffer buffer;
-    normalize(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
+    normalization()(x.read(r, 1, buffer), {.data = exact.data(), .dtype = plan_.out}, {});
     row.exact =
         decoded(backend_, {exact.data(), plan_.out, std::endian::native, 1, plan_.row_length});
     put_exact(row.kept, row.exact, row.actual);
@@ -253,9 +379,7 @@ class Checker {
   }
 
   static std::vector<double> finite_or_none(std::vector<double> row) {
-    const bool is_finite =
-        std::all_of(row.begin(), row.end(), [](double value) { return std::isfinite(value); });
-    return is_finite ? std::move(row) : std::vector<double>();
+    return are_finite(row) ? std::move(row) : std::vector<double>();
   }
 
   // ---- Where the errors are.
@@ -291,7 +415,7 @@ class Checker::JudgeObserver final : public RowObserver {
 
   BlockFindings examine(const RowBlock& block) const override {
     std::unique_ptr<State> state =
-        states_.take([&] { return std::make_unique<State>(checker_.setting_, row_length_); });
+        states_.take([&] { return std::make_unique<State>(checker_.setting_); });
     const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, state->buffer);
     const RowsIn exact = output_rows(block);
     for (std::int64_t r = 0; r < block.x.rows; ++r) {
@@ -319,10 +443,8 @@ class Checker::JudgeObserver final : public RowObserver {
  private:
   // What a thread needs, and what it has found.
   struct State {
-    State(JudgeSetting of_row, std::int64_t row_length)
-        : setting(std::move(of_row)), judge(setting, row_length) {}
+    explicit State(const JudgeSetting& setting) : judge(setting) {}
 
-    JudgeSetting setting;
     RowJudge judge;
     JudgedRows found;
     TileBuffer buffer;
@@ -351,15 +473,13 @@ class Checker::JudgeObserver final : public RowObserver {
     JudgedRow row{number, decode(backend, row_of(block.x, r), state.x),
                   decode(backend, actual, state.actual), decode(backend, exact, state.exact)};
     if (left < row_length_) {
-      if (row.actual.data() != state.actual.data()) {
-        state.actual.assign(row.actual.begin(), row.actual.end());
-      }
       put_exact(state.kept, row.exact, state.actual);
       row.actual = std::span(state.actual).first(row.exact.size());  // the buffer is longer
       row.kept = state.kept;
     }
-    if (checker_.has_affine_of_rows()) checker_.set_numbers(number, state.setting);
-    row.given = checker_.given_of(number);
+    const auto affine = checker_.affine_of_row(number);
+    row.affine = affine.get();
+    row.given = given_numbers(checker_.inputs_.given, number);
     state.judge.judge(row, state.found);
   }
 
@@ -368,69 +488,6 @@ class Checker::JudgeObserver final : public RowObserver {
   Comparison* comparison_;
   mutable Pool<State> states_;
   JudgedRows found_;
-};
-
-// How many elements a formula explains, in all rows.
-class Checker::FitObserver final : public RowObserver {
- public:
-  // sample: its first and last row.
-  FitObserver(const Checker& checker, const Sample& sample, const Variant& variant)
-      : checker_(checker),
-        variant_(variant),
-        x_(checker.inputs_.x, checker.plan_.axes, checker.run_options_.threads),
-        sample_{.setting = sample.setting,
-                .x_dtype = sample.x_dtype,
-                .first_x = sample.first_x,
-                .last_x = sample.last_x,
-                .block_rows = sample.block_rows} {}
-
-  // Takes the bound of a tree of additions, and where that does not hold the measured one.
-  BlockFindings examine(const RowBlock& block) const override {
-    TileBuffer buffer;
-    VariantRow result;
-    FormulaSums sums;
-    const Backend& backend = checker_.backend_;
-    const RowsIn actual = checker_.actual_.read(block.first_row, block.x.rows, buffer);
-    std::vector<double> previous = neighbor(block.first_row - 1);
-    std::vector<double> x = decoded(backend, row_of(block.x, 0));
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      const bool is_last = r + 1 == block.x.rows;
-      std::vector<double> next = is_last ? neighbor(block.first_row + block.x.rows)
-                                         : decoded(backend, row_of(block.x, r + 1));
-      SampleRow row{.number = block.first_row + r,
-                    .x = std::move(x),
-                    .actual = decoded(backend, row_of(actual, r)),
-                    .kept = kept_of(checker_.mask(), block.first_row + r, block.x.row_length),
-                    .previous_x = std::move(previous),
-                    .next_x = next};
-      checker_.set_row(row);
-      FormulaSums of_row;
-      add_fit(variant_, sample_, row, result, of_row);
-      if (of_row.elements > 0 && !of_row.explains_all() && !checker_.options_.depth) {
-        row.losses = checker_.losses_of_rows({&row, 1}).front();
-        of_row = {};
-        add_fit(variant_, sample_, row, result, of_row);
-      }
-      sums.add(of_row);
-      previous = std::move(row.x);
-      x = std::move(next);
-    }
-    return sums;
-  }
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    sums_.add(std::any_cast<const FormulaSums&>(findings));
-  }
-
-  const FormulaSums& sums() const noexcept { return sums_; }
-
- private:
-  std::vector<double> neighbor(std::int64_t row) const { return checker_.neighbor(x_, row); }
-
-  const Checker& checker_;
-  const Variant& variant_;
-  CheckRows x_;
-  Sample sample_;
-  FormulaSums sums_;
 };
 
 void Checker::judge_rows(Check& result) {
@@ -447,11 +504,12 @@ void Checker::judge_rows(Check& result) {
   add(Quantity::rstd, inputs_.rstd);
   Plan plan = plan_;
   plan.wants_mean_and_rstd = !statistics.empty();
-  pass(plan, observers, [&](const RowsIn& x, const RowsOut& y, const RowNumbersOut& saved) {
-    normalize(x, y, saved);
-  });
+  LentSource x(inputs_.x);
+  lnorm::run(x, plan, normalization(), observers, nullptr, run_options_);
   result.judged = std::move(judge.found());
-  for (const auto& one : statistics) result.statistics.push_back(one->check(result));
+  for (const auto& one : statistics) {
+    result.statistics.push_back(one->check(inputs_.x.info(), plan_));
+  }
 }
 
 void Checker::settle(JudgedRows& judged) const {
@@ -460,26 +518,92 @@ void Checker::settle(JudgedRows& judged) const {
               [&](std::span<const std::int64_t> numbers, SettledRows& part) {
                 std::vector<SampleRow> rows;
                 for (const std::int64_t r : numbers) rows.push_back(read_row(x, r));
-                const std::vector<SumLosses> losses = losses_of_rows(rows);
-                JudgeSetting setting = setting_;
-                RowJudge judge(setting, plan_.row_length);
+                const std::vector<SumLosses> losses = losses_of(setting_, rows);
+                RowJudge judge(setting_);
                 for (std::size_t r = 0; r < rows.size(); ++r) {
-                  const SampleRow& row = rows[r];
-                  setting.weight = weight_of(row, setting_);
-                  setting.bias = bias_of(row, setting_);
-                  judge.settle({row.number, row.x, row.actual, row.exact, row.kept}, losses[r],
-                               part.before, part.after);
+                  judge.settle(rows[r].judged(), losses[r], part.before, part.after);
                 }
               });
 }
 
-void Checker::explain_all(const Sample& sample, FormulaFit& fit) {
-  FitObserver observer(*this, sample, fit.variant);
-  RowObserver* const observers[] = {&observer};
-  pass(plan_, observers, {});
-  fit.explained = observer.sums().share();
-  fit.sqnr = observer.sums().sqnr();
-  fit.explains_all = observer.sums().explains_all();
+// How many elements the formula explains, in all rows.
+void Checker::explain_all(const Sample& sample, FormulaFit& fit) const {
+  const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
+  const Sample tensor{.setting = &setting_,
+                      .x_dtype = sample.x_dtype,
+                      .first_x = sample.first_x,
+                      .last_x = sample.last_x,
+                      .block_rows = sample.block_rows};
+  FormulaSums all;
+  examine_rows(
+      inputs_.x, plan_, {},
+      [&](const RowBlock& block) { return fit_of(fit.variant, tensor, x, block); },
+      [&](const FormulaSums& sums) { all.add(sums); }, run_options_);
+  fit.take(all);
+}
+
+// Takes the bound of a tree of additions, and where that does not hold the measured one.
+FormulaSums Checker::fit_of(const Variant& variant, const Sample& tensor, const CheckRows& all,
+                            const RowBlock& block) const {
+  TileBuffer buffer;
+  VariantRow result;
+  FormulaSums sums;
+  const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
+  std::vector<double> previous = neighbor(all, block.first_row - 1);
+  std::vector<double> x = decoded(backend_, row_of(block.x, 0));
+  for (std::int64_t r = 0; r < block.x.rows; ++r) {
+    const bool is_last = r + 1 == block.x.rows;
+    std::vector<double> next = is_last ? neighbor(all, block.first_row + block.x.rows)
+                                       : decoded(backend_, row_of(block.x, r + 1));
+    SampleRow row{.number = block.first_row + r,
+                  .x = std::move(x),
+                  .actual = decoded(backend_, row_of(actual, r)),
+                  .kept = kept_of(mask(), block.first_row + r, block.x.row_length),
+                  .previous_x = std::move(previous),
+                  .next_x = next};
+    set_row(row);
+    FormulaSums of_row;
+    add_fit(variant, tensor, row, result, of_row);
+    if (of_row.elements > 0 && !of_row.explains_all() && !options_.depth) {
+      row.losses = losses_of(setting_, {&row, 1}).front();
+      of_row = {};
+      add_fit(variant, tensor, row, result, of_row);
+    }
+    sums.add(of_row);
+    previous = std::move(row.x);
+    x = std::move(next);
+  }
+  return sums;
+}
+
+// The sums of a block, which are within u |sum| and half an ulp.
+JudgedRows judged_sums(const JudgeSetting& setting, const CheckRows& saved, const RowBlock& block) {
+  JudgedRows found;
+  RowJudge judge(setting);
+  TileBuffer buffer;
+  const RowsIn actual = saved.read(block.first_row, block.x.rows, buffer);
+  for (std::int64_t r = 0; r < block.x.rows; ++r) {
+    const std::vector<double> sums = decoded(setting.backend, row_of(block.x, r));
+    const std::vector<double> of_kernel = decoded(setting.backend, row_of(actual, r));
+    std::vector<double> exact;
+    exact.reserve(sums.size());
+    for_each_element(row_of(block.x, r), [&](std::int64_t, Number sum) {
+      exact.push_back(rounded(DoubleDouble{sum.high, sum.low}, setting.output.dtype()));
+    });
+    if (of_kernel == exact) {
+      RowJudge::count_exact(std::ssize(exact), found);
+      continue;
+    }
+    const auto find_bounds = [&](bool, RowBounds& bounds) {
+      bounds = {sums, {}, true};
+      for (const double sum : sums) {
+        const double rounding = setting.kernel.arithmetic.unit * std::fabs(sum);
+        bounds.bound.push_back(rounding + setting.output.half_ulp(std::fabs(sum) + rounding));
+      }
+    };
+    judge.judge_and_settle_by({block.first_row + r, sums, of_kernel, exact}, find_bounds, found);
+  }
+  return found;
 }
 
 }  // namespace
@@ -487,6 +611,21 @@ void Checker::explain_all(const Sample& sample, FormulaFit& fit) {
 Check check(const CheckInputs& inputs, const Plan& plan, const Backend& backend,
             const CheckOptions& options, const RunOptions& run_options) {
   return Checker(inputs, plan, backend, options, run_options).run();
+}
+
+Check check_sum(TensorSource& sum, TensorSource& actual, const Plan& plan, const Backend& backend,
+                const CheckOptions& options, const RunOptions& run_options) {
+  const JudgeSetting setting =
+      judge_setting(plan, backend, options, {}, {}, true, false, actual.info().dtype);
+  const CheckRows saved(actual, plan.axes, run_options.threads);
+  Check result = begin_check(sum.info(), actual.info(), plan, setting);
+  result.part = "sum";
+  examine_rows(
+      sum, plan, {}, [&](const RowBlock& block) { return judged_sums(setting, saved, block); },
+      [&](const JudgedRows& found) { result.judged.merge(found); }, run_options);
+  result.verdict = verdict_of(result.judged);
+  describe_places(result, plan.rows, row_shape(result.x.shape, result.axes));
+  return result;
 }
 
 }  // namespace lnorm

@@ -1,5 +1,3 @@
-#include "lnorm/pipeline/check_gradients.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,10 +9,11 @@
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
-#include "lnorm/diagnosis/gradient_diagnosis.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
 #include "lnorm/diagnosis/gradient_variant.hpp"
 #include "lnorm/diagnosis/sum_losses.hpp"
 #include "lnorm/kernel/row_errors.hpp"
+#include "lnorm/pipeline/check.hpp"
 #include "lnorm/pipeline/exact_gradients.hpp"
 
 namespace lnorm {
@@ -27,98 +26,60 @@ class JudgedGradient {
   JudgedGradient(Quantity of, TensorSource& actual, const GradientCheckInputs& inputs,
                  const GradPlan& plan, const Backend& backend, const CheckOptions& options,
                  int threads)
-      : of_(of),
-        actual_(actual),
-        setting_(setting(inputs, plan.rows, backend, options, actual.info().dtype)),
-        model_{.setting = setting_,
-               .rows = plan.rows.rows,
-               .row_length = plan.rows.row_length,
-               .layout = plan.rows.affine,
-               .rounds_dy = is_wider(inputs.sources.dy.info().dtype, options.arithmetic),
-               .is_uniform = inputs.is_uniform,
-               .has_saved = inputs.sources.rstd != nullptr,
-               .has_constants = inputs.sources.are_constants},
-        context_(context_of(model_, of, options.has_weight, options.has_bias)),
-        asked_(asked_for(setting_)) {
+      : setting(judge_setting(plan.rows, backend, options, inputs.weight, inputs.bias,
+                              inputs.is_sum, false, actual.info().dtype)),
+        context(context_of(setting, of, inputs.weight, inputs.bias, plan.rows)),
+        asked(asked_for(setting)),
+        check(begin_check(inputs.sources.x.info(), actual.info(), plan.rows, setting)) {
+    context.has_given = inputs.sources.are_constants;
+    context.has_saved = inputs.sources.rstd != nullptr;
+    context.rounds_dy = has_more_digits(inputs.sources.dy.info().dtype, options.arithmetic);
+    context.is_uniform = inputs.is_uniform;
+    check.part = name(of);
     if (of == Quantity::dx) {
       rows_.emplace(actual, plan.rows.axes, threads);
-      check.slice = inputs.sources.x.info().slice;
-      check.axes = check.slice ? check.slice->axes : plan.rows.axes;
     } else {
       numbers_ = all_numbers(backend, actual, threads);
+      check.slice.reset();
       check.axes = kept_axes(actual.info().shape, {});
+      check.row_length = std::ssize(numbers_);
     }
-    check.x = whole_of(inputs.sources.x.info());
-    check.actual = whole_of(actual.info());
-    check.part = name(of);
-    check.formula = plan.rows.formula;
-    check.arithmetic = options.arithmetic;
     if (options.criteria) {
       check.comparison =
           std::make_shared<Comparison>(begin_comparison(actual.info(), *options.criteria));
     }
-    check.row_length = rows_ ? rows_->row_length() : std::ssize(numbers_);
   }
-
-  Quantity of() const noexcept { return of_; }
-  DType dtype() const { return actual_.info().dtype; }
-  const GradientModel& model() const noexcept { return model_; }
-  const KernelContext& context() const noexcept { return context_; }
-  const Variant& asked() const noexcept { return asked_; }
-  const JudgeSetting& setting() const noexcept { return setting_; }
+  JudgedGradient(const JudgedGradient&) = delete;
+  JudgedGradient& operator=(const JudgedGradient&) = delete;
 
   std::vector<double> actual_row(std::int64_t row) const {
     if (!rows_) return numbers_;
     TileBuffer buffer;
-    return decoded(setting_.backend, rows_->read(row, 1, buffer));
+    return decoded(setting.backend, rows_->read(row, 1, buffer));
   }
 
-  // Rows of dx, beside the exact ones; by criteria, if there are any.
+  ParameterSums no_sums() const { return {asked, context}; }
+
+  // Rows beside the exact ones; by criteria, if there are any.
   std::optional<Comparison> compared(std::int64_t first, const RowsIn& exact) const {
     if (!check.comparison) return {};
     TileBuffer buffer;
-    return compared_part(*check.comparison, first, rows_->read(first, exact.rows, buffer), exact);
+    const RowsIn actual = rows_ ? rows_->read(first, exact.rows, buffer) : row_of_doubles(numbers_);
+    return compared_part(*check.comparison, first, actual, exact);
   }
-
   void take(const std::optional<Comparison>& part) {
     if (part) check.comparison->append(*part, 0);
   }
 
-  // The same of dweight or dbias. exact: numbers of its dtype.
-  void compare(const std::vector<double>& exact) {
-    if (!check.comparison) return;
-    const std::vector<std::byte> bytes = encoded(exact, dtype());
-    take(compared_part(*check.comparison, 0, row_of_doubles(numbers_),
-                       {bytes.data(), dtype(), std::endian::native, 1, std::ssize(exact)}));
-  }
-
+  const JudgeSetting setting;
+  KernelContext context;
+  const Variant asked;
   Check check;
-  // The most that the orders lose: of a measured column of dweight or dbias, and of a row's statistics, in parts of mean |x| and of the
-  // variance.
-  GradientLosses losses;
+  // The most that the orders lose: of a measured column of dweight or dbias (products), and of a row's statistics, in parts of mean |x|
+  // and of the variance.
+  SumLosses losses;
 
  private:
-  static bool is_wider(DType dtype, DType arithmetic) {
-    return is_floating(dtype) && arithmetic_of(dtype).unit < arithmetic_of(arithmetic).unit;
-  }
-
-  static JudgeSetting setting(const GradientCheckInputs& inputs, const Plan& plan,
-                              const Backend& backend, const CheckOptions& options, DType output) {
-    return {.backend = backend,
-            .formula = plan.formula,
-            .kernel = {arithmetic_of(options.arithmetic), options.depth,
-                       inputs.is_sum || is_wider(plan.in, options.arithmetic),
-                       options.zero_centered_weight},
-            .output = OutputFormat(output),
-            .normalized_shape = plan.normalized_shape()};
-  }
-
-  Quantity of_;
-  TensorSource& actual_;
-  JudgeSetting setting_;
-  GradientModel model_;
-  KernelContext context_;
-  Variant asked_;
   std::optional<CheckRows> rows_;  // of dx
   std::vector<double> numbers_;    // of dweight or dbias
 };
@@ -127,8 +88,7 @@ class GradientChecker {
  public:
   GradientChecker(const GradientCheckInputs& inputs, const GradPlan& plan, const Backend& backend,
                   const CheckOptions& options, const RunOptions& run_options)
-      : inputs_(inputs),
-        plan_(plan),
+      : plan_(plan),
         backend_(backend),
         options_(options),
         run_options_(run_options),
@@ -155,7 +115,7 @@ class GradientChecker {
       const bool differs = verdict_of(judged) == Verdict::differs;
       if (differs && options_.kernels && !check.is_too_long) diagnose(*gradient);
       check.verdict = verdict_of(judged);
-      describe_places(check, gradient->of() == Quantity::dx ? plan_.rows.rows : 1,
+      describe_places(check, gradient->context.of == Quantity::dx ? plan_.rows.rows : 1,
                       row_shape(check.actual.shape, check.axes));
       checks.push_back(std::move(check));
     }
@@ -163,8 +123,7 @@ class GradientChecker {
   }
 
  private:
-  struct Slot {
-    ExactGradients::Buffers buffers;
+  struct Slot : ExactGradients::Buffers {
     JudgedRows found;
     std::optional<Comparison> compared;  // of dx
     std::vector<ParameterSums> sums;
@@ -174,44 +133,40 @@ class GradientChecker {
 
   static std::vector<ParameterSums> no_sums(Parameters parameters) {
     std::vector<ParameterSums> sums;
-    for (const auto& one : parameters) sums.push_back(no_sums(*one));
+    for (const auto& one : parameters) sums.push_back(one->no_sums());
     return sums;
-  }
-  static ParameterSums no_sums(const JudgedGradient& one) {
-    return {one.asked(), one.model(), one.of()};
   }
 
   // Judges the rows of a block, and adds them to the sums of the parameters.
   void judge_block(const Block& block, const JudgedGradient* dx, Parameters parameters,
                    Slot& slot) const {
-    exact_gradients_.read(block, slot.buffers.in);
-    exact_gradients_.find(block, slot.buffers, dx != nullptr, !parameters.empty());
-    if (dx != nullptr) {
-      slot.compared = dx->compared(block.first, exact_gradients_.dx(block, slot.buffers));
-    }
+    exact_gradients_.find(block, slot, dx != nullptr, !parameters.empty());
+    const RowsIn exact = exact_gradients_.dx(block, slot);
+    if (dx != nullptr) slot.compared = dx->compared(block.first, exact);
     slot.sums = no_sums(parameters);
-    exact_gradients_.for_each_row(
-        block, slot.buffers.in, [&](const GradientRow& row, std::int64_t r) {
-          if (dx != nullptr) {
-            const RowsIn all = exact_gradients_.dx(block, slot.buffers);
-            judge_dx(*dx, row, decoded(backend_, row_of(all, r)), slot.found);
-          }
-          for (ParameterSums& sums : slot.sums) sums.add(row);
-        });
+    exact_gradients_.for_each_row(block, slot.in, [&](SampleRow& row) {
+      if (dx != nullptr) {
+        row.actual = dx->actual_row(row.number);
+        row.exact = decoded(backend_, row_of(exact, row.number - block.first));
+        const auto bounds = [&](bool, RowBounds& of_row) {
+          of_row = evaluate_dx(dx->asked, dx->context, row);
+        };
+        RowJudge(dx->setting).judge_by(row.judged(), bounds, slot.found);
+      }
+      for (ParameterSums& sums : slot.sums) sums.add(row);
+    });
   }
 
   void judge() {
-    JudgedGradient* const dx = inputs_.dx != nullptr ? judged_.front().get() : nullptr;
-    const Parameters parameters = Parameters(judged_).subspan(dx != nullptr ? 1 : 0);
+    const bool has_dx = !judged_.empty() && judged_.front()->context.of == Quantity::dx;
+    JudgedGradient* const dx = has_dx ? judged_.front().get() : nullptr;
+    const Parameters parameters = Parameters(judged_).subspan(has_dx ? 1 : 0);
     std::vector<ParameterSums> sums = no_sums(parameters);
-    const LoopExtent all = exact_gradients_.extent();
-    const Executor executor(run_options_.threads, all.blocks());
     std::vector<Slot> slots;
-    for_each_block(
-        all, executor, run_options_, slots,
-        [&](const Block& block, Slot& slot) { exact_gradients_.begin(block, slot.buffers.in); },
+    exact_gradients_.for_each_block(
+        run_options_, slots,
         [&](const Block& block, Slot& slot) { judge_block(block, dx, parameters, slot); },
-        [&](const Block&, Slot& slot) {
+        [&](Slot& slot) {
           if (dx != nullptr) dx->take(slot.compared);
           for (std::size_t i = 0; i < sums.size(); ++i) sums[i].append(slot.sums[i]);
         });
@@ -225,64 +180,52 @@ class GradientChecker {
     }
   }
 
-  void judge_dx(const JudgedGradient& dx, const GradientRow& row, const std::vector<double>& exact,
-                JudgedRows& found) const {
-    const std::vector<double> actual = dx.actual_row(row.number);
-    RowJudge judge(dx.setting(), 0);
-    judge.judge_by({row.number, row.x, actual, exact}, bounds_of_dx(dx, row, nullptr), found);
-  }
-
-  static RowJudge::FindBounds bounds_of_dx(const JudgedGradient& dx, const GradientRow& row,
-                                           const GradientLosses* losses) {
-    return [&dx, row, losses](bool is_measured) {
-      GradientRow of_sums = row;
-      of_sums.losses = is_measured ? losses : nullptr;
-      return evaluate_dx(dx.asked(), dx.model(), of_sums);
-    };
-  }
-
-  std::vector<ExactGradients::HeldRow> held(std::span<const std::int64_t> numbers) const {
-    std::vector<ExactGradients::HeldRow> rows;
-    for (const std::int64_t r : numbers) rows.push_back(exact_gradients_.hold(r));
+  // Rows by themselves. The losses of their sums are measured, unless the depth says what they are.
+  std::vector<SampleRow> sampled(const JudgedGradient& dx,
+                                 std::span<const std::int64_t> numbers) const {
+    std::vector<SampleRow> rows;
+    for (const std::int64_t r : numbers) {
+      rows.push_back(exact_gradients_.row(r));
+      rows.back().actual = dx.actual_row(r);
+    }
+    if (options_.depth) return rows;
+    const std::vector<SumLosses> losses = losses_of_dx(dx.context, rows);
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r].losses = losses[r];
     return rows;
-  }
-
-  static std::vector<GradientLosses> losses_of_rows(
-      const JudgedGradient& dx, const std::vector<ExactGradients::HeldRow>& held) {
-    std::vector<GradientRow> rows;
-    rows.reserve(held.size());
-    for (const ExactGradients::HeldRow& one : held) rows.push_back(one.row());
-    return losses_of(dx.model(), rows);
   }
 
   void settle_dx(JudgedGradient& dx) const {
     settle_rows(dx.check.judged, plan_.rows.row_length, run_options_.threads,
                 [&](std::span<const std::int64_t> numbers, SettledRows& part) {
-                  const auto rows = held(numbers);
-                  const std::vector<GradientLosses> losses = losses_of_rows(dx, rows);
-                  RowJudge judge(dx.setting(), 0);
-                  for (std::size_t r = 0; r < rows.size(); ++r) {
-                    const std::vector<double> actual = dx.actual_row(rows[r].number);
-                    judge.settle_by({rows[r].number, rows[r].x, actual, rows[r].dx},
-                                    bounds_of_dx(dx, rows[r].row(), &losses[r]), part.before,
-                                    part.after);
+                  RowJudge judge(dx.setting);
+                  for (SampleRow& row : sampled(dx, numbers)) {
+                    const SumLosses losses = row.losses;
+                    const auto bounds = [&](bool is_measured, RowBounds& of_row) {
+                      row.losses = is_measured ? losses : SumLosses{};
+                      of_row = evaluate_dx(dx.asked, dx.context, row);
+                    };
+                    judge.settle_by(row.judged(), bounds, part.before, part.after);
                   }
                 });
   }
 
   void judge_parameters(JudgedGradient& gradient, ColumnGradients& columns,
                         const ParameterSums& sums) {
+    const DType dtype = gradient.setting.output.dtype();
     const std::vector<double> actual = gradient.actual_row(0);
     const std::vector<double> exact =
-        exact_gradients_.parameters(gradient.of(), columns, gradient.dtype());
-    gradient.compare(exact);
-    RowJudge judge(gradient.setting(), 0);
+        exact_gradients_.parameters(gradient.context.of, columns, dtype);
+    const std::vector<std::byte> bytes = encoded(exact, dtype);
+    gradient.take(
+        gradient.compared(0, {bytes.data(), dtype, std::endian::native, 1, std::ssize(exact)}));
     const RowBounds tree = sums.finish();
-    const JudgedRow row{0, actual, actual, exact};
-    const auto bounds = [&](bool is_measured) {
-      return is_measured ? measured_sums(gradient, actual, tree) : tree;
-    };
-    judge.judge_and_settle_by(row, bounds, gradient.check.judged);
+    RowJudge(gradient.setting)
+        .judge_and_settle_by(
+            {0, actual, actual, exact},
+            [&](bool is_measured, RowBounds& bounds) {
+              bounds = is_measured ? measured_sums(gradient, actual, tree) : tree;
+            },
+            gradient.check.judged);
   }
 
   // The terms of some columns, a list each. slots: which list a parameter's terms go to; below 0: none.
@@ -291,27 +234,27 @@ class GradientChecker {
                                             std::size_t count) const {
     std::vector<std::vector<double>> terms(count);
     const AffineLayout& layout = plan_.rows.affine;
-    exact_gradients_.for_each_row([&](const GradientRow& row) {
+    exact_gradients_.for_each_row([&](const SampleRow& row) {
       const std::int64_t first = layout.first(row.number);
-      std::vector<double> xhat;
-      if (gradient.of() == Quantity::dweight)
-        xhat = xhat_of(gradient.asked(), gradient.model(), row);
+      std::vector<double> xhat(row.x.size(), 1);
+      if (gradient.context.of == Quantity::dweight) {
+        xhat = xhat_of(gradient.asked, gradient.context, row);
+      }
       for (std::size_t i = 0; i < row.dy.size(); ++i) {
         const std::int64_t number = layout.number(first, static_cast<std::int64_t>(i));
         const std::int64_t slot = slots[static_cast<std::size_t>(number)];
-        if (slot < 0) continue;
-        terms[static_cast<std::size_t>(slot)].push_back(row.dy[i] * (xhat.empty() ? 1 : xhat[i]));
+        if (slot >= 0) terms[static_cast<std::size_t>(slot)].push_back(row.dy[i] * xhat[i]);
       }
     });
     return terms;
   }
 
   // The layout's number of each parameter.
-  static std::vector<std::size_t> layout_numbers(const GradientModel& model) {
-    if (model.is_uniform) return {0};
-    std::vector<double> numbers(static_cast<std::size_t>(element_count(model.layout.shape)));
+  static std::vector<std::size_t> layout_numbers(const KernelContext& context) {
+    if (context.is_uniform) return {0};
+    std::vector<double> numbers(static_cast<std::size_t>(element_count(context.layout.shape)));
     std::iota(numbers.begin(), numbers.end(), 0.0);
-    numbers = in_tensor_order(std::move(numbers), model.layout);
+    numbers = in_tensor_order(std::move(numbers), context.layout);
     return {numbers.begin(), numbers.end()};
   }
 
@@ -319,23 +262,23 @@ class GradientChecker {
   RowBounds measured_sums(JudgedGradient& gradient, const std::vector<double>& actual,
                           const RowBounds& tree) const {
     constexpr std::int64_t kMostTerms = std::int64_t{1} << 22;  // that are held at once
-    const GradientModel& model = gradient.model();
+    const KernelContext& model = gradient.context;
     const auto parameters = static_cast<std::size_t>(element_count(model.layout.shape));
     const JudgeSetting& setting = model.setting;
-    ParameterSums sums = no_sums(gradient);
+    const bool has_statistics = model.of == Quantity::dweight;
+    ParameterSums sums = gradient.no_sums();
     exact_gradients_.for_each_row(
-        [&](const GradientRow& row) {
+        [&](const SampleRow& row) {
           sums.add(row);
-          if (row.losses == nullptr) return;
+          if (!has_statistics) return;
           const RowStatistics exact = statistics_of(row.x, setting.formula);
-          SumLosses& losses = gradient.losses.statistics;
-          const SumLosses& of_row = row.losses->statistics;
-          if (exact.mean_abs > 0) losses.mean = std::max(losses.mean, of_row.mean / exact.mean_abs);
+          SumLosses& most = gradient.losses;
+          if (exact.mean_abs > 0) most.mean = std::max(most.mean, row.losses.mean / exact.mean_abs);
           if (exact.variance > 0) {
-            losses.variance = std::max(losses.variance, of_row.variance / exact.variance);
+            most.variance = std::max(most.variance, row.losses.variance / exact.variance);
           }
         },
-        gradient.of() == Quantity::dweight ? &setting : nullptr);
+        has_statistics ? &setting : nullptr);
     std::vector<double> losses(model.is_uniform ? 1 : parameters);
     const std::int64_t terms = model.terms();
     if (terms > kMostTerms) {
@@ -349,7 +292,7 @@ class GradientChecker {
       if (!(std::fabs(actual[i] - tree.y[i]) <= tree.bound[i])) doubtful.push_back(i);
     }
     const std::int64_t of_row = model.layout.repeat;
-    const Shape shape = model.is_uniform || of_row == model.row_length
+    const Shape shape = model.is_uniform || of_row == model.row_length()
                             ? setting.normalized_shape
                             : Shape{terms / of_row, of_row};
     const auto most = static_cast<std::size_t>(kMostTerms / std::max<std::int64_t>(terms, 1));
@@ -391,24 +334,18 @@ class GradientChecker {
 
   void diagnose(JudgedGradient& gradient) {
     const auto find = [&](const GradientSample& sample) {
-      gradient.check.diagnosis =
-          lnorm::diagnose(sample, gradient.model(), gradient.context(), options_.kernels);
+      gradient.check.diagnosis = lnorm::diagnose(sample, gradient.context, options_.kernels);
     };
-    if (gradient.of() != Quantity::dx) return find(sample_of_parameters(gradient));
-    const std::vector<std::int64_t> numbers =
-        sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length);
-    const auto rows = held(numbers);
-    std::vector<GradientLosses> losses;
-    if (!options_.depth) losses = losses_of_rows(gradient, rows);
+    if (gradient.context.of != Quantity::dx) return find(sample_of_parameters(gradient));
+    const std::vector<SampleRow> rows = sampled(
+        gradient, sampled_rows(gradient.check.judged, plan_.rows.rows, plan_.rows.row_length));
     GradientSample sample;
-    for (const std::int64_t r : numbers) sample.actual.push_back(gradient.actual_row(r));
-    sample.at_once = at_once(static_cast<std::size_t>(plan_.rows.row_length) * numbers.size());
+    for (const SampleRow& row : rows) sample.actual.push_back(row.actual);
+    sample.at_once = at_once(static_cast<std::size_t>(plan_.rows.row_length) * rows.size());
     sample.evaluate = [&](std::span<const Variant> variants, std::size_t r) {
-      GradientRow row = rows[r].row();
-      if (!losses.empty()) row.losses = &losses[r];
       std::vector<RowBounds> results;
       for (const Variant& variant : variants) {
-        results.push_back(evaluate_dx(variant, gradient.model(), row));
+        results.push_back(evaluate_dx(variant, gradient.context, rows[r]));
       }
       return results;
     };
@@ -453,25 +390,22 @@ class GradientChecker {
   // Some numbers of dweight or dbias by variants, with what the orders lose at most.
   std::vector<RowBounds> sums_of(const JudgedGradient& gradient, std::span<const Variant> variants,
                                  const std::vector<std::size_t>& places) const {
-    const std::vector<std::size_t> numbers = layout_numbers(gradient.model());
+    const KernelContext& context = gradient.context;
+    const std::vector<std::size_t> numbers = layout_numbers(context);
     std::vector<char> wanted;
-    if (!gradient.model().is_uniform) {
+    if (!context.is_uniform) {
       wanted.resize(numbers.size());
       for (const std::size_t i : places) wanted[numbers[i]] = 1;
     }
     std::vector<ParameterSums> sums;
-    for (const Variant& variant : variants) {
-      sums.emplace_back(variant, gradient.model(), gradient.of(), wanted);
-    }
-    exact_gradients_.for_each_row([&](const GradientRow& row) {
+    for (const Variant& variant : variants) sums.emplace_back(variant, context, wanted);
+    exact_gradients_.for_each_row([&](SampleRow& row) {
       const StatisticsOfNorms known(row.x);
-      const RowStatistics exact = known.by(gradient.setting().formula);
-      const SumLosses& most = gradient.losses.statistics;
-      const GradientLosses losses{{most.mean * exact.mean_abs, most.variance * exact.variance}};
-      GradientRow of_sums = row;
-      of_sums.losses = &losses;
-      of_sums.statistics = &known;
-      for (ParameterSums& one : sums) one.add(of_sums);
+      const RowStatistics exact = known.by(gradient.setting.formula);
+      row.statistics = &known;
+      row.losses.mean = gradient.losses.mean * exact.mean_abs;
+      row.losses.variance = gradient.losses.variance * exact.variance;
+      for (ParameterSums& one : sums) one.add(row);
     });
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -486,48 +420,38 @@ class GradientChecker {
 
   // How many elements the formula explains, in all rows.
   void explain_all(const JudgedGradient& gradient, FormulaFit& fit) const {
-    struct Sums {
-      GradientRows::Buffers in;
+    struct Sums : ExactGradients::Buffers {
       FormulaSums found;
     };
-    const LoopExtent all = exact_gradients_.extent();
-    const Executor executor(run_options_.threads, all.blocks());
     std::vector<Sums> slots;
     FormulaSums total;
-    for_each_block(
-        all, executor, {run_options_.threads, {}, run_options_.ranks}, slots, nullptr,
+    exact_gradients_.for_each_block(
+        RunOptions{run_options_.threads}, slots,
         [&](const Block& block, Sums& slot) {
           slot.found = {};
-          exact_gradients_.read(block, slot.in);
-          exact_gradients_.for_each_row(block, slot.in, [&](const GradientRow& row, std::int64_t) {
+          exact_gradients_.for_each_row(block, slot.in, [&](SampleRow& row) {
             slot.found.add(fit_of(gradient, fit.variant, row));
           });
         },
-        [&](const Block&, Sums& slot) { total.add(slot.found); });
-    fit.explained = total.share();
-    fit.sqnr = total.sqnr();
-    fit.explains_all = total.explains_all();
+        [&](Sums& slot) { total.add(slot.found); });
+    fit.take(total);
   }
 
   // By the tree bound, and where that does not hold by the measured one.
-  FormulaSums fit_of(const JudgedGradient& gradient, const Variant& variant,
-                     const GradientRow& row) const {
-    const std::vector<double> actual = gradient.actual_row(row.number);
-    const auto fit = [&](const GradientRow& of_sums) {
+  FormulaSums fit_of(const JudgedGradient& gradient, const Variant& variant, SampleRow& row) const {
+    row.actual = gradient.actual_row(row.number);
+    const auto fit = [&] {
       FormulaSums found;
-      add_results({evaluate_dx(variant, gradient.model(), of_sums), actual},
-                  gradient.setting().output, found);
+      add_results({evaluate_dx(variant, gradient.context, row), row.actual},
+                  gradient.setting.output, found);
       return found;
     };
-    const FormulaSums found = fit(row);
+    const FormulaSums found = fit();
     if (found.explains_all() || options_.depth) return found;
-    GradientRow of_sums = row;
-    const std::vector<GradientLosses> losses = losses_of(gradient.model(), {&row, 1});
-    of_sums.losses = losses.data();
-    return fit(of_sums);
+    row.losses = losses_of_dx(gradient.context, {&row, 1}).front();
+    return fit();
   }
 
-  const GradientCheckInputs& inputs_;
   const GradPlan& plan_;
   const Backend& backend_;
   const CheckOptions& options_;

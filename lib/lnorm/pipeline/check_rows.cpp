@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <set>
+#include <utility>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
@@ -88,6 +89,24 @@ std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, doubl
   return numbers;
 }
 
+AffineNumbers affine_numbers(const AffineTerm& weight, const AffineTerm& bias, const Plan& plan,
+                             std::int64_t row, double scale) {
+  AffineNumbers numbers{numbers_of(weight, plan.row_length, 1, plan.affine, row),
+                        numbers_of(bias, plan.row_length, 0, plan.affine, row)};
+  numbers.scale(scale);
+  return numbers;
+}
+
+std::shared_ptr<const AffineNumbers> own_affine(const AffineTerm& weight, const AffineTerm& bias,
+                                                const Plan& plan, std::int64_t row, double scale) {
+  if (plan.affine.rows.empty()) return nullptr;
+  return std::make_shared<AffineNumbers>(affine_numbers(weight, bias, plan, row, scale));
+}
+
+bool has_more_digits(DType dtype, DType arithmetic) {
+  return is_floating(dtype) && arithmetic_of(dtype).unit < arithmetic_of(arithmetic).unit;
+}
+
 std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row) {
   if (given == nullptr) return {};
   const SavedStatistics saved = given->of(row);
@@ -96,9 +115,8 @@ std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int
 }
 
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
-                           bool is_sum, bool has_rstd, DType output) {
-  const Arithmetic arithmetic = arithmetic_of(options.arithmetic);
-  const bool is_wider = is_floating(plan.in) && arithmetic_of(plan.in).unit < arithmetic.unit;
+                           const AffineTerm& weight, const AffineTerm& bias, bool is_sum,
+                           bool has_rstd, DType output) {
   Formula formula = plan.formula;
   if (has_rstd) {
     formula.eps = 0;
@@ -107,24 +125,48 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
   return {.backend = backend,
           .formula = formula,
           .rounding = options.rounding,
-          .kernel = {arithmetic, options.depth, is_sum || is_wider, options.zero_centered_weight},
+          .kernel = {arithmetic_of(options.arithmetic), options.depth,
+                     is_sum || has_more_digits(plan.in, options.arithmetic),
+                     options.zero_centered_weight},
           .output = OutputFormat(output),
           .saturates = plan.saturates,
-          .output_scale = options.output_scale,
+          .affine = affine_numbers(weight, bias, plan),
           .normalized_shape = plan.normalized_shape()};
 }
 
+KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,
+                         const AffineTerm& bias, const Plan& plan) {
+  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
+  const bool has_own_order = plan.affine.is_plain();
+  return {.setting = setting,
+          .of = of,
+          .has_weight = !weight.empty(),
+          .has_bias = !bias.empty(),
+          .x_dtype = plan.in,
+          .weight_dtype = weight.dtype(),
+          .rows = plan.rows,
+          .weight_is_number = !has_own_order || weight.is_uniform(),
+          .bias_is_number = !has_own_order || bias.is_uniform(),
+          .layout = plan.affine};
+}
+
 Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,
-                  const JudgeSetting& setting, DType arithmetic) {
+                  const JudgeSetting& setting) {
   Check check;
   check.x = whole_of(x);
   check.actual = whole_of(actual);
   check.slice = x.slice;
   check.axes = x.slice ? x.slice->axes : plan.axes;
   check.formula = setting.formula;
-  check.arithmetic = arithmetic;
+  check.arithmetic = setting.kernel.arithmetic.dtype;
   check.row_length = plan.row_length;
   return check;
+}
+
+void CauseCounts::merge(const CauseCounts& other) {
+  wrong += other.wrong;
+  explained.resize(std::max(explained.size(), other.explained.size()));
+  for (std::size_t k = 0; k < other.explained.size(); ++k) explained[k] += other.explained[k];
 }
 
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -48,16 +49,43 @@ std::vector<double> all_numbers(const Backend& backend, TensorSource& source, in
 std::vector<double> numbers_of(const AffineTerm& term, std::int64_t count, double otherwise,
                                const AffineLayout& layout = {}, std::int64_t row = 0);
 
+// Weight and bias of a row of the plan, times a scale: 1 and 0 where there are none.
+AffineNumbers affine_numbers(const AffineTerm& weight, const AffineTerm& bias, const Plan& plan,
+                             std::int64_t row = 0, double scale = 1);
+// The same where rows have their own; null where all have the same.
+std::shared_ptr<const AffineNumbers> own_affine(const AffineTerm& weight, const AffineTerm& bias,
+                                                const Plan& plan, std::int64_t row,
+                                                double scale = 1);
+
 // Statistics of a row that a kernel was given; null: it computes them.
 std::optional<GivenNumbers> given_numbers(const GivenStatistics* given, std::int64_t row);
 
-// How the rows of a plan are judged. is_sum: x is a sum that is not rounded. has_rstd: it is given.
+// Whether a float has more digits than the arithmetic.
+bool has_more_digits(DType dtype, DType arithmetic);
+
+// How the rows of a plan are judged, with weight and bias of its first row, and without the output scale. is_sum: x is a sum that is not
+// rounded. has_rstd: it is given.
 JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const CheckOptions& options,
-                           bool is_sum, bool has_rstd, DType output);
+                           const AffineTerm& weight, const AffineTerm& bias, bool is_sum,
+                           bool has_rstd, DType output);
+
+// What a kernel was asked for that has weight and bias in the rows of a plan.
+KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,
+                         const AffineTerm& bias, const Plan& plan);
 
 // A check of actual by the rows of x, in which nothing has been judged.
 Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& plan,
-                  const JudgeSetting& setting, DType arithmetic);
+                  const JudgeSetting& setting);
+
+// Rows that are wrong, and how many of them each of some causes explains.
+struct CauseCounts {
+  std::int64_t wrong = 0;
+  std::vector<std::int64_t> explained = {};
+
+  void merge(const CauseCounts& other);
+  // Whether it explains all of them.
+  bool is_cause(std::size_t k) const { return wrong > 0 && explained[k] == wrong; }
+};
 
 // A comparison of a kernel's tensor with exact rows, which are added part by part.
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria);

@@ -1,9 +1,9 @@
 #include "lnorm/pipeline/exact_gradients.hpp"
 
 #include <bit>
-#include <span>
+#include <utility>
 
-#include "lnorm/diagnosis/sum_losses.hpp"
+#include "lnorm/kernel/row_errors.hpp"
 
 namespace lnorm {
 
@@ -44,40 +44,34 @@ RowsIn ExactGradients::dx(const Block& block, const Buffers& buffers) const {
   return {buffers.dx.data(), setting_.dx, std::endian::native, block.count, plan_.rows.row_length};
 }
 
-ExactGradients::HeldRow ExactGradients::hold(std::int64_t number) const {
-  HeldRow held{};
-  Buffers buffers;
-  const Block block{number, 1};
-  read(block, buffers.in);
-  find(block, buffers, true, false);
-  for_each_row(block, buffers.in, [&](const GradientRow& row, std::int64_t) {
-    const auto copy = [](std::span<const double> numbers) {
-      return std::vector<double>(numbers.begin(), numbers.end());
-    };
-    held = {copy(row.x), copy(row.dy), copy(row.weight), copy(row.bias), {}, {}, number};
-    if (row.saved != nullptr) held.saved = *row.saved;
-  });
-  held.dx = decoded(setting_.backend, dx(block, buffers));
-  return held;
+void ExactGradients::fill_row(const Block& block, const GradientRows::Buffers& in, std::int64_t r,
+                              SampleRow& row) const {
+  const GradientPart part = rows_.part(tile_of(block), in, r);
+  row.number = block.first + r;
+  row.x.resize(decode(setting_.backend, part.x, row.x).size());
+  row.dy.resize(decode(setting_.backend, part.dy, row.dy).size());
+  row.affine = own_affine(setting_.weight, bias_, plan_.rows, row.number);
+  if (const SavedStatistics* const saved = GradientRows::saved(in, r)) row.saved = *saved;
+  row.losses = {};
 }
 
-std::vector<GradientLosses> ExactGradients::statistic_losses(const Block& block,
-                                                             const GradientRows::Buffers& in,
-                                                             const JudgeSetting& setting) const {
-  std::vector<std::vector<double>> x;
-  std::vector<MeasuredRow> rows;
-  rows.reserve(static_cast<std::size_t>(block.count));
-  for (std::int64_t r = 0; r < block.count; ++r) {
-    x.push_back(decoded(setting.backend, rows_.part(tile_of(block), in, r).x));
-  }
-  for (const std::vector<double>& row : x)
-    rows.push_back({row, statistics_of(row, setting.formula)});
-  std::vector<GradientLosses> losses;
-  for (const SumLosses& of_row :
-       losses_of(rows, setting.formula, setting.kernel.arithmetic, setting.normalized_shape)) {
-    losses.push_back({of_row});
-  }
-  return losses;
+std::vector<SumLosses> ExactGradients::losses_of_block(const Block& block,
+                                                       const GradientRows::Buffers& in,
+                                                       const JudgeSetting& setting) const {
+  std::vector<SampleRow> rows;
+  for_each_row(block, in, [&](const SampleRow& row) { rows.push_back(row); });
+  return losses_of(setting, rows);
+}
+
+SampleRow ExactGradients::row(std::int64_t number) const {
+  Buffers buffers;
+  const Block block{number, 1};
+  rows_.read_rows(tile_of(block), buffers.in);
+  find(block, buffers, true, false);
+  SampleRow row;
+  fill_row(block, buffers.in, 0, row);
+  row.exact = decoded(setting_.backend, dx(block, buffers));
+  return row;
 }
 
 std::vector<double> ExactGradients::parameters(Quantity of, ColumnGradients& columns,

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "lnorm/core/interruption.hpp"
@@ -29,12 +28,18 @@ class ExactGradients {
                  const AffineTerm& weight, const AffineTerm& bias, DType dx, bool is_uniform,
                  int threads);
 
-  LoopExtent extent() const;
-
-  // These read a block: the first one what must come in order.
-  void begin(const Block& block, GradientRows::Buffers& in) { rows_.begin(tile_of(block), in); }
-  void read(const Block& block, GradientRows::Buffers& in) const {
-    rows_.read_rows(tile_of(block), in);
+  // Calls work(block, slot) for each block, which is in the slot's Buffers, on threads, and then end(slot), in order.
+  template <class Slot, class Work, class End>
+  void for_each_block(const RunOptions& options, std::vector<Slot>& slots, Work work,
+                      End end) const {
+    const LoopExtent all = extent();
+    lnorm::for_each_block(
+        all, Executor(options.threads, all.blocks()), options, slots, nullptr,
+        [&](const Block& block, Slot& slot) {
+          rows_.read_rows(tile_of(block), slot.in);
+          work(block, slot);
+        },
+        [&](const Block&, Slot& slot) { end(slot); });
   }
 
   // The gradients of a block that was read. Those of columns are gathered.
@@ -43,26 +48,14 @@ class ExactGradients {
   // The dx that was found.
   RowsIn dx(const Block& block, const Buffers& buffers) const;
 
-  // Calls see(row, r) for the rows of a block that was read, in doubles.
+  // Calls see(row) for the rows of a block that was read: what the kernel was given. The next row takes the memory of the one before.
   template <class See>
   void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
-    std::vector<double> x;
-    std::vector<double> dy;
-    std::vector<double> weight;
-    std::vector<double> bias;
-    const AffineLayout& layout = plan_.rows.affine;
-    const std::int64_t n = plan_.rows.row_length;
+    SampleRow row;
     for (std::int64_t r = 0; r < block.count; ++r) {
       check_interruption();
-      const std::int64_t number = block.first + r;
-      if (r == 0 || !layout.rows.empty()) {
-        weight = numbers_of(setting_.weight, n, 1, layout, number);
-        bias = numbers_of(bias_, n, 0, layout, number);
-      }
-      const GradientPart part = rows_.part(tile_of(block), in, r);
-      const auto of_x = decode(setting_.backend, part.x, x);
-      const auto of_dy = decode(setting_.backend, part.dy, dy);
-      see(GradientRow{number, of_x, of_dy, weight, bias, GradientRows::saved(in, r)}, r);
+      fill_row(block, in, r, row);
+      see(row);
     }
   }
 
@@ -73,30 +66,18 @@ class ExactGradients {
     const LoopExtent all = extent();
     for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
       const Block block{first, std::min(all.items_of_block, all.items - first)};
-      read(block, buffer);
-      std::vector<GradientLosses> losses;
-      if (measured != nullptr) losses = statistic_losses(block, buffer, *measured);
-      for_each_row(block, buffer, [&](const GradientRow& row, std::int64_t r) {
-        GradientRow of_sums = row;
-        if (measured != nullptr) of_sums.losses = &losses[static_cast<std::size_t>(r)];
-        see(of_sums);
+      rows_.read_rows(tile_of(block), buffer);
+      std::vector<SumLosses> losses;
+      if (measured != nullptr) losses = losses_of_block(block, buffer, *measured);
+      for_each_row(block, buffer, [&](SampleRow& row) {
+        if (measured != nullptr) row.losses = losses[static_cast<std::size_t>(row.number - first)];
+        see(row);
       });
     }
   }
 
-  // A row by itself, with the numbers that it consists of, and its dx.
-  struct HeldRow {
-    std::vector<double> x;
-    std::vector<double> dy;
-    std::vector<double> weight;
-    std::vector<double> bias;
-    std::optional<SavedStatistics> saved;
-    std::vector<double> dx;
-    std::int64_t number;
-
-    GradientRow row() const { return {number, x, dy, weight, bias, saved ? &*saved : nullptr}; }
-  };
-  HeldRow hold(std::int64_t number) const;
+  // A row by itself, and its dx.
+  SampleRow row(std::int64_t number) const;
 
   // What threads have gathered of all columns.
   std::unique_ptr<ColumnGradients> gathered() { return merged(columns_, plan_.rows.row_length); }
@@ -109,9 +90,11 @@ class ExactGradients {
   Tile tile_of(const Block& block) const {
     return {block.first, block.count, 0, plan_.rows.row_length};
   }
-  std::vector<GradientLosses> statistic_losses(const Block& block, const GradientRows::Buffers& in,
-                                               const JudgeSetting& setting) const;
-
+  LoopExtent extent() const;
+  void fill_row(const Block& block, const GradientRows::Buffers& in, std::int64_t r,
+                SampleRow& row) const;
+  std::vector<SumLosses> losses_of_block(const Block& block, const GradientRows::Buffers& in,
+                                         const JudgeSetting& setting) const;
   bool shares() const { return plan_.shares_weights && !is_uniform_; }
 
   const GradPlan& plan_;

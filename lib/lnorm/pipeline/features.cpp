@@ -1,11 +1,11 @@
-#include "lnorm/pipeline/features.hpp"
+#include "lnorm/kernel/features.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "lnorm/kernel/features.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
+#include "lnorm/pipeline/stats.hpp"
 
 namespace lnorm {
 

@@ -13,7 +13,6 @@
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
-#include "lnorm/pipeline/mutant_gradients.hpp"
 #include "lnorm/pipeline/mutants.hpp"
 
 namespace lnorm {
@@ -383,7 +382,7 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
   auto gradients = try_gradient_mutants(
       {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
-      backward, backends().front(), {adds_one, choose, criteria, criteria}, run_options);
+      backward, backends().front(), {adds_one, {}, choose, criteria, criteria}, run_options);
   std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
   return tried;
 }

@@ -1,23 +1,20 @@
-#include "lnorm/pipeline/mutant_gradients.hpp"
-
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "lnorm/pipeline/exact_gradients.hpp"
 #include "lnorm/pipeline/executor.hpp"
+#include "lnorm/pipeline/mutants.hpp"
 
 namespace lnorm {
 
 namespace {
 
-constexpr Quantity kGradients[] = {Quantity::dx, Quantity::dweight, Quantity::dbias};
-
 // A gradient that one of the wrong kernels gets wrong.
 struct WrongGradient {
-  const GradientModel& model;
-  Quantity of;
-  Variant variant;
-  Comparison comparison;
+  const KernelContext& context;
+  const Variant& variant;
+  Comparison& comparison;
 };
 
 // Adds results, each rounded once, to a comparison with exact ones.
@@ -30,7 +27,7 @@ void compare_rounded(const OutputFormat& output, std::vector<double> results, co
 class GradientTrials {
  public:
   GradientTrials(const GradientMutantInputs& inputs, const GradPlan& plan, const Backend& backend,
-                 const GradientMutantOptions& options, const RunOptions& run_options)
+                 const MutantOptions& options, const RunOptions& run_options)
       : inputs_(inputs),
         plan_(plan),
         options_(options),
@@ -40,76 +37,67 @@ class GradientTrials {
                          is_uniform_, run_options.threads),
         of_dx_(setting(plan.rows.out, backend)),
         of_parameters_(setting(inputs.parameters.dtype, backend)),
-        models_{model(of_dx_), model(of_parameters_)} {}
+        contexts_{context(Quantity::dx), context(Quantity::dweight), context(Quantity::dbias)} {}
 
   std::vector<TriedMutant> run() {
-    std::vector<KernelContext> contexts;
-    for (const Quantity of : kGradients) {
-      contexts.push_back(
-          context_of(model_of(of), of, !inputs_.weight.empty(), !inputs_.bias.empty()));
-    }
-    const auto mutants = mutants_of(contexts, options_.choose);
-    for (const auto& mutant : mutants) {
-      for (const auto& variant : mutant.variants) {
-        for (const auto& [of, formula] : variant.of) {
-          wrong_.push_back({model_of(of), of, formula, comparison(of)});
+    std::vector<TriedMutant> mutants = mutants_of(contexts_, options_.choose);
+    std::vector<WrongGradient> of_dx;
+    std::vector<WrongGradient> of_parameters;
+    for (TriedMutant& mutant : mutants) {
+      for (TriedMutant::Trial& trial : mutant.trials) {
+        for (const auto& formula : trial.formulas) {
+          trial.comparisons.push_back(comparison(formula.first));
+        }
+        for (std::size_t i = 0; i < trial.formulas.size(); ++i) {
+          const auto& [of, variant] = trial.formulas[i];
+          (of == Quantity::dx ? of_dx : of_parameters)
+              .push_back({context_of(of), variant, trial.comparisons[i]});
         }
       }
     }
-    compare();
-    auto next = wrong_.begin();
-    return tried_of(mutants, [&] { return std::move((next++)->comparison); });
+    if (!of_dx.empty() || !of_parameters.empty()) compare(of_dx, of_parameters);
+    return mutants;
   }
 
  private:
   JudgeSetting setting(DType output, const Backend& backend) const {
-    return {.backend = backend,
-            .formula = plan_.rows.formula,
-            .kernel = {arithmetic_of(DType::float64), {}, false, options_.zero_centered_weight},
-            .output = OutputFormat(output),
-            .normalized_shape = plan_.rows.normalized_shape()};
+    return judge_setting(
+        plan_.rows, backend,
+        {.arithmetic = DType::float64, .zero_centered_weight = options_.zero_centered_weight},
+        inputs_.weight, inputs_.bias, false, false, output);
   }
 
-  GradientModel model(const JudgeSetting& setting) const {
-    return {.setting = setting,
-            .rows = plan_.rows.rows,
-            .row_length = plan_.rows.row_length,
-            .layout = plan_.rows.affine,
-            .is_uniform = is_uniform_};
+  KernelContext context(Quantity of) const {
+    KernelContext context = lnorm::context_of(of == Quantity::dx ? of_dx_ : of_parameters_, of,
+                                              inputs_.weight, inputs_.bias, plan_.rows);
+    context.is_uniform = is_uniform_;
+    return context;
   }
 
-  const GradientModel& model_of(Quantity of) const { return models_[of == Quantity::dx ? 0 : 1]; }
+  const KernelContext& context_of(Quantity of) const {
+    return *std::ranges::find(contexts_, of, &KernelContext::of);
+  }
 
   Comparison comparison(Quantity of) const {
     if (of == Quantity::dx) return begin_comparison(plan_.rows.result(), options_.criteria);
     return begin_comparison(inputs_.parameters, options_.parameter_criteria);
   }
 
-  struct Slot {
-    ExactGradients::Buffers buffers;
+  struct Slot : ExactGradients::Buffers {
     std::vector<Comparison> found;  // of those of dx
   };
 
   // dx block by block; the parameters' gradients one after another, from all rows each.
-  void compare() {
-    if (wrong_.empty()) return;
-    std::vector<WrongGradient*> of_dx;
-    std::vector<WrongGradient*> of_parameters;
-    for (WrongGradient& one : wrong_) {
-      (one.of == Quantity::dx ? of_dx : of_parameters).push_back(&one);
-    }
-    const LoopExtent all = exact_gradients_.extent();
-    const Executor executor(run_options_.threads, all.blocks());
+  void compare(std::vector<WrongGradient>& of_dx, std::vector<WrongGradient>& of_parameters) {
     std::vector<Slot> slots;
-    for_each_block(
-        all, executor, run_options_, slots,
-        [&](const Block& block, Slot& slot) { exact_gradients_.begin(block, slot.buffers.in); },
+    exact_gradients_.for_each_block(
+        run_options_, slots,
         [&](const Block& block, Slot& slot) {
           compare_dx(block, of_dx, !of_parameters.empty(), slot);
         },
-        [&](const Block&, Slot& slot) {
+        [&](Slot& slot) {
           for (std::size_t i = 0; i < of_dx.size(); ++i) {
-            of_dx[i]->comparison.append(slot.found[i], 0);
+            of_dx[i].comparison.append(slot.found[i], 0);
           }
         });
     if (of_parameters.empty()) return;
@@ -119,48 +107,45 @@ class GradientTrials {
       exact_[of == Quantity::dbias] = exact_gradients_.parameters(of, *columns, dtype);
     }
     in_parallel(run_options_.threads)(std::ssize(of_parameters), [&](std::int64_t i) {
-      compare_parameters(*of_parameters[static_cast<std::size_t>(i)]);
+      compare_parameters(of_parameters[static_cast<std::size_t>(i)]);
     });
   }
 
-  void compare_dx(const Block& block, const std::vector<WrongGradient*>& wrong, bool wants_columns,
+  void compare_dx(const Block& block, const std::vector<WrongGradient>& wrong, bool wants_columns,
                   Slot& slot) const {
-    exact_gradients_.read(block, slot.buffers.in);
-    exact_gradients_.find(block, slot.buffers, !wrong.empty(), wants_columns);
+    exact_gradients_.find(block, slot, !wrong.empty(), wants_columns);
     slot.found.clear();
-    for (const WrongGradient* const one : wrong) {
-      slot.found.push_back(one->comparison);
+    for (const WrongGradient& one : wrong) {
+      slot.found.push_back(one.comparison);
       slot.found.back().clear(block.first * plan_.rows.row_length, 0);
     }
     if (wrong.empty()) return;
-    exact_gradients_.for_each_row(
-        block, slot.buffers.in, [&](const GradientRow& row, std::int64_t r) {
-          const RowsIn exact = row_of(exact_gradients_.dx(block, slot.buffers), r);
-          for (std::size_t i = 0; i < wrong.size(); ++i) {
-            const auto& [model, of, variant, comparison] = *wrong[i];
-            compare_rounded(model.setting.output, evaluate_dx(variant, model, row).y, exact,
-                            slot.found[i]);
-          }
-        });
+    exact_gradients_.for_each_row(block, slot.in, [&](const SampleRow& row) {
+      const RowsIn exact = row_of(exact_gradients_.dx(block, slot), row.number - block.first);
+      for (std::size_t i = 0; i < wrong.size(); ++i) {
+        const auto& [context, variant, comparison] = wrong[i];
+        compare_rounded(context.setting.output, evaluate_dx(variant, context, row).y, exact,
+                        slot.found[i]);
+      }
+    });
   }
 
   void compare_parameters(WrongGradient& wrong) const {
-    ParameterSums sums(wrong.variant, wrong.model, wrong.of);
-    exact_gradients_.for_each_row([&](const GradientRow& row) { sums.add(row); });
-    compare_rounded(wrong.model.setting.output, sums.finish().y,
-                    row_of_doubles(exact_[wrong.of == Quantity::dbias]), wrong.comparison);
+    ParameterSums sums(wrong.variant, wrong.context);
+    exact_gradients_.for_each_row([&](const SampleRow& row) { sums.add(row); });
+    compare_rounded(wrong.context.setting.output, sums.finish().y,
+                    row_of_doubles(exact_[wrong.context.of == Quantity::dbias]), wrong.comparison);
   }
 
   const GradientMutantInputs& inputs_;
   const GradPlan& plan_;
-  const GradientMutantOptions& options_;
+  const MutantOptions& options_;
   const RunOptions& run_options_;
   bool is_uniform_;
   ExactGradients exact_gradients_;
   JudgeSetting of_dx_;
   JudgeSetting of_parameters_;
-  GradientModel models_[2];  // of dx, and of the parameters' gradients
-  std::vector<WrongGradient> wrong_;
+  const KernelContext contexts_[3];
   std::vector<double> exact_[2];  // dweight, dbias
 };
 
@@ -168,7 +153,7 @@ class GradientTrials {
 
 std::vector<TriedMutant> try_gradient_mutants(const GradientMutantInputs& inputs,
                                               const GradPlan& plan, const Backend& backend,
-                                              const GradientMutantOptions& options,
+                                              const MutantOptions& options,
                                               const RunOptions& run_options) {
   return GradientTrials(inputs, plan, backend, options, run_options).run();
 }

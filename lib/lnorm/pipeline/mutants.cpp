@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 namespace lnorm {
 
@@ -28,10 +27,10 @@ struct OtherRows {
 
 // What is tried on every block: a variant, or xhat over other axes.
 struct Attempt {
-  Variant variant;
-  const CheckRows* xhat = nullptr;
-  Comparison comparison;  // of all blocks that have been seen
-  bool is_right = false;  // no wrong kernel: the right result
+  const Variant& variant;
+  const CheckRows* xhat;
+  Comparison& comparison;  // of all blocks that have been seen
+  bool is_right = false;   // no wrong kernel: the right result
 };
 
 DType dtype_of(const Variant& variant, DType out) {
@@ -40,173 +39,52 @@ DType dtype_of(const Variant& variant, DType out) {
   return out == DType::float16 ? DType::bfloat16 : DType::float16;
 }
 
-// Tries all of them on one block of rows after another.
-class MutantObserver final : public RowObserver {
+class MutantTrials {
  public:
-  // affine_of: the weight and bias that a row has of its own; null where all have the same.
-  using AffineOf = std::function<std::shared_ptr<const AffineNumbers>(std::int64_t row)>;
-
-  MutantObserver(const Sample& tensor, const CheckRows& x, const CheckRows* alone,
-                 AffineOf affine_of, std::vector<Attempt>& attempts)
-      : tensor_(tensor),
-        x_(x),
-        alone_(alone),
-        affine_of_(std::move(affine_of)),
-        attempts_(attempts) {}
-
-  BlockFindings examine(const RowBlock& block) const override {
-    const std::vector<SampleRow> rows = rows_of(block);
-    const RowsIn all = output_rows(block);
-    std::vector<Comparison> found;
-    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
-    for (const Attempt& attempt : attempts_) {
-      check_interruption();
-      write_rows(attempt, rows, y);
-      Comparison& comparison = found.emplace_back(attempt.comparison);
-      comparison.clear(block.first_row * all.row_length, 0);
-      compare_rows(all, row_of_doubles(y), comparison);
-    }
-    return found;
-  }
-
-  void see(const RowBlock&, const BlockFindings& findings) override {
-    const auto& found = std::any_cast<const std::vector<Comparison>&>(findings);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      attempts_[i].comparison.append(found[i], 0);
-    }
-  }
-
- private:
-  const Backend& backend() const { return tensor_.setting->backend; }
-
-  // The row before the first one is the last.
-  std::vector<double> row_of_x(std::int64_t number, TileBuffer& buffer) const {
-    const std::int64_t row = (number + tensor_.all_rows) % tensor_.all_rows;
-    return decoded(backend(), x_.read(row, 1, buffer));
-  }
-
-  std::vector<SampleRow> rows_of(const RowBlock& block) const {
-    std::vector<SampleRow> rows(static_cast<std::size_t>(block.x.rows));
-    const RowsIn exact = output_rows(block);
-    TileBuffer buffer;
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      SampleRow& row = rows[static_cast<std::size_t>(r)];
-      row.number = block.first_row + r;
-      row.affine = affine_of_(row.number);
-      row.x = decoded(backend(), row_of(block.x, r));
-      row.exact = decoded(backend(), row_of(exact, r));
-      if (alone_ != nullptr) row.alone = decoded(backend(), alone_->read(row.number, 1, buffer));
-      row.previous_x =
-          r > 0 ? rows[static_cast<std::size_t>(r - 1)].x : row_of_x(row.number - 1, buffer);
-      if (r > 0) rows[static_cast<std::size_t>(r - 1)].next_x = row.x;
-    }
-    if (!rows.empty()) rows.back().next_x = row_of_x(rows.back().number + 1, buffer);
-    return rows;
-  }
-
-  void write_rows(const Attempt& attempt, const std::vector<SampleRow>& rows,
-                  std::vector<double>& y) const {
-    VariantRow result;
-    TileBuffer buffer;
-    auto to = y.begin();
-    for (const SampleRow& row : rows) {
-      if (attempt.is_right) {
-        result.y = row.exact;
-      } else if (attempt.xhat != nullptr) {
-        result.y = decoded(backend(), attempt.xhat->read(row.number, 1, buffer));
-        follow_affine(attempt.variant, result.y);
-      } else {
-        write(attempt.variant, tensor_, row, result);
-      }
-      to = std::copy(result.y.begin(), result.y.end(), to);
-    }
-  }
-
-  void follow_affine(const Variant& variant, std::vector<double>& y) const {
-    const OutputFormat& output = tensor_.setting->output;
-    const Rounding& rounding = variant.rounding;
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      double product = variant.affine->weight[i] * (rounding.xhat ? output.rounded(y[i]) : y[i]);
-      if (rounding.product) product = output.rounded(product);
-      y[i] = output.rounded(product + variant.affine->bias[i]);
-    }
-  }
-
-  const Sample& tensor_;
-  const CheckRows& x_;
-  const CheckRows* alone_;
-  AffineOf affine_of_;
-  std::vector<Attempt>& attempts_;
-};
-
-class Trial {
- public:
-  Trial(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
-        const MutantOptions& options, const RunOptions& run_options)
+  MutantTrials(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
+               const MutantOptions& options, const RunOptions& run_options)
       : inputs_(inputs),
         plan_(plan),
         options_(options),
         run_options_(run_options),
-        setting_(setting(inputs, plan, backend, options)) {}
+        setting_(judge_setting(
+            plan, backend,
+            {.arithmetic = plan.out == DType::float64 ? DType::float64 : DType::float32,
+             .zero_centered_weight = options.zero_centered_weight,
+             .rounding = options.rounding},
+            inputs.weight, inputs.bias, false, false, plan.out)) {}
 
   std::vector<TriedMutant> run() {
     const KernelContext contexts[] = {context()};
     mutants_ = mutants_of(contexts, options_.choose);
     other_rows_.resize(mutants_.size());
     // Other axes are tried on a whole tensor with one weight a normalized element, as check does.
-    if (!inputs_.x.info().slice && has_own_order() && !inputs_.x.info().split) add_other_axes();
+    const TensorInfo& x = inputs_.x.info();
+    if (!x.slice && plan_.affine.is_plain() && !x.split) add_other_axes();
     std::vector<Attempt> attempts;
     for (std::size_t m = 0; m < mutants_.size(); ++m) {
-      for (const auto& variant : mutants_[m].variants) {
-        const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
-        const Variant& formula = variant.of.front().second;
-        attempts.push_back({formula, xhat, comparison(formula)});
+      const CheckRows* const xhat = other_rows_[m] ? other_rows_[m]->rows.get() : nullptr;
+      for (TriedMutant::Trial& trial : mutants_[m].trials) {
+        const Variant& formula = trial.formulas.front().second;
+        trial.comparisons = {comparison(formula)};
+        attempts.push_back({formula, xhat, trial.comparisons.front()});
       }
     }
-    const Variant right = asked_for(setting_);
-    attempts.push_back({right, nullptr, comparison(right), true});
+    const Variant asked = asked_for(setting_);
+    Comparison right = comparison(asked);
+    attempts.push_back({asked, nullptr, right, true});
     if (plan_.rows > 0 && plan_.row_length > 0) observe(attempts);
-    require_passing(attempts.back().comparison, inputs_.x.info());
-    auto next = attempts.begin();
-    return tried_of(mutants_, [&] { return std::move((next++)->comparison); });
+    require_passing(right, inputs_.x.info());
+    return std::move(mutants_);
   }
 
  private:
-  static JudgeSetting setting(const MutantInputs& inputs, const Plan& plan, const Backend& backend,
-                              const MutantOptions& options) {
-    const DType arithmetic = plan.out == DType::float64 ? DType::float64 : DType::float32;
-    return {.backend = backend,
-            .formula = plan.formula,
-            .rounding = options.rounding,
-            .kernel = {arithmetic_of(arithmetic), {}, false, options.zero_centered_weight},
-            .output = OutputFormat(plan.out),
-            .saturates = plan.saturates,
-            .weight = numbers_of(inputs.weight, plan.row_length, 1, plan.affine),
-            .bias = numbers_of(inputs.bias, plan.row_length, 0, plan.affine),
-            .normalized_shape = plan.normalized_shape()};
-  }
-
-  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
-  bool has_own_order() const { return plan_.affine.is_plain(); }
-
-  std::shared_ptr<const AffineNumbers> affine_of(std::int64_t row) const {
-    if (plan_.affine.rows.empty()) return nullptr;
-    return std::make_shared<AffineNumbers>(
-        AffineNumbers{numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, row),
-                      numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, row)});
-  }
-
   KernelContext context() const {
-    return {.setting = setting_,
-            .has_weight = !inputs_.weight.empty(),
-            .has_bias = !inputs_.bias.empty(),
-            .has_residual = inputs_.alone != nullptr,
-            .x_dtype = x_dtype(),
-            .weight_dtype = inputs_.weight.dtype(),
-            .rows = plan_.rows,
-            .weight_is_number = !has_own_order() || inputs_.weight.is_uniform(),
-            .bias_is_number = !has_own_order() || inputs_.bias.is_uniform(),
-            .is_written = true};
+    KernelContext context = context_of(setting_, Quantity::y, inputs_.weight, inputs_.bias, plan_);
+    context.has_residual = inputs_.alone != nullptr;
+    context.x_dtype = x_dtype();
+    context.is_written = true;
+    return context;
   }
 
   DType x_dtype() const {
@@ -231,12 +109,12 @@ class Trial {
   void add_other_axes() {
     for (const OtherAxes& other : other_axes(plan_.shape, plan_.axes)) {
       if (options_.choose && !options_.choose(other.id)) continue;
-      MutantFormulas& mutant =
-          mutants_.emplace_back(MutantFormulas{other.id, std::string(kAxesWords), other.option});
+      TriedMutant& mutant =
+          mutants_.emplace_back(TriedMutant{other.id, std::string(kAxesWords), other.option});
       other_rows_.emplace_back();
       const std::int64_t length = element_count(extents(plan_.shape, other.axes));
       if (is_same(other.axes) || length == 0 || plan_.formula.ddof >= length) continue;
-      mutant.variants.push_back({nullptr, {{Quantity::y, asked_for(setting_)}}});
+      mutant.trials.push_back({.formulas = {{Quantity::y, asked_for(setting_)}}});
       other_rows_.back() = rows_along(other.axes);
     }
   }
@@ -258,28 +136,96 @@ class Trial {
     return other;
   }
 
+  // Tries all of them on one block of rows after another.
   void observe(std::vector<Attempt>& attempts) const {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
     if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
-    TileBuffer buffer;
-    const Backend& backend = setting_.backend;
     const Sample tensor{.setting = &setting_,
                         .x_dtype = x_dtype(),
-                        .first_x = decoded(backend, x.read(0, 1, buffer)),
-                        .last_x = decoded(backend, x.read(plan_.rows - 1, 1, buffer)),
+                        .first_x = row_of_x(x, 0),
+                        .last_x = row_of_x(x, -1),
                         .all_rows = plan_.rows};
-    MutantObserver observer(
-        tensor, x, alone ? &*alone : nullptr, [this](std::int64_t row) { return affine_of(row); },
-        attempts);
-    RowObserver* const observers[] = {&observer};
-    LentSource source(inputs_.x);
-    lnorm::run(
-        source, plan_,
-        [&](const RowsIn& rows, const RowsOut& y, const RowNumbersOut& statistics) {
-          backend.layer_norm(rows, y, inputs_.affine, plan_.formula, statistics);
+    using Found = std::vector<Comparison>;
+    examine_rows(
+        inputs_.x, plan_, normalization(setting_.backend, nullptr, inputs_.affine, plan_.formula),
+        [&](const RowBlock& block) {
+          return compared(block, rows_of(block, x, alone ? &*alone : nullptr), tensor, attempts);
         },
-        observers, nullptr, run_options_);
+        [&](const Found& found) {
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            attempts[i].comparison.append(found[i], 0);
+          }
+        },
+        run_options_);
+  }
+
+  // The row before the first one is the last.
+  std::vector<double> row_of_x(const CheckRows& x, std::int64_t number) const {
+    TileBuffer buffer;
+    return decoded(setting_.backend, x.read((number + plan_.rows) % plan_.rows, 1, buffer));
+  }
+
+  std::vector<SampleRow> rows_of(const RowBlock& block, const CheckRows& x,
+                                 const CheckRows* alone) const {
+    std::vector<SampleRow> rows(static_cast<std::size_t>(block.x.rows));
+    const RowsIn exact = output_rows(block);
+    TileBuffer buffer;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      SampleRow& row = rows[static_cast<std::size_t>(r)];
+      row.number = block.first_row + r;
+      row.affine = own_affine(inputs_.weight, inputs_.bias, plan_, row.number);
+      row.x = decoded(setting_.backend, row_of(block.x, r));
+      row.exact = decoded(setting_.backend, row_of(exact, r));
+      if (alone != nullptr) {
+        row.alone = decoded(setting_.backend, alone->read(row.number, 1, buffer));
+      }
+      row.previous_x =
+          r > 0 ? rows[static_cast<std::size_t>(r - 1)].x : row_of_x(x, row.number - 1);
+      if (r > 0) rows[static_cast<std::size_t>(r - 1)].next_x = row.x;
+    }
+    if (!rows.empty()) rows.back().next_x = row_of_x(x, rows.back().number + 1);
+    return rows;
+  }
+
+  // What each attempt writes, compared with the exact rows.
+  std::vector<Comparison> compared(const RowBlock& block, const std::vector<SampleRow>& rows,
+                                   const Sample& tensor,
+                                   const std::vector<Attempt>& attempts) const {
+    const RowsIn all = output_rows(block);
+    std::vector<Comparison> found;
+    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
+    VariantRow result;
+    TileBuffer buffer;
+    for (const Attempt& attempt : attempts) {
+      check_interruption();
+      auto to = y.begin();
+      for (const SampleRow& row : rows) {
+        if (attempt.is_right) {
+          result.y = row.exact;
+        } else if (attempt.xhat != nullptr) {
+          result.y = decoded(setting_.backend, attempt.xhat->read(row.number, 1, buffer));
+          follow_affine(attempt.variant, result.y);
+        } else {
+          write(attempt.variant, tensor, row, result);
+        }
+        to = std::copy(result.y.begin(), result.y.end(), to);
+      }
+      Comparison& comparison = found.emplace_back(attempt.comparison);
+      comparison.clear(block.first_row * all.row_length, 0);
+      compare_rows(all, row_of_doubles(y), comparison);
+    }
+    return found;
+  }
+
+  void follow_affine(const Variant& variant, std::vector<double>& y) const {
+    const OutputFormat& output = setting_.output;
+    const Rounding& rounding = variant.rounding;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      double product = variant.affine->weight[i] * (rounding.xhat ? output.rounded(y[i]) : y[i]);
+      if (rounding.product) product = output.rounded(product);
+      y[i] = output.rounded(product + variant.affine->bias[i]);
+    }
   }
 
   const MutantInputs& inputs_;
@@ -287,7 +233,7 @@ class Trial {
   const MutantOptions& options_;
   const RunOptions& run_options_;
   JudgeSetting setting_;
-  std::vector<MutantFormulas> mutants_;
+  std::vector<TriedMutant> mutants_;
   std::vector<std::optional<OtherRows>> other_rows_;  // of mutants_
 };
 
@@ -303,7 +249,7 @@ void require_passing(const Comparison& right, const TensorInfo& x) {
 std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& plan,
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options) {
-  return Trial(inputs, plan, backend, options, run_options).run();
+  return MutantTrials(inputs, plan, backend, options, run_options).run();
 }
 
 }  // namespace lnorm

@@ -6,8 +6,9 @@
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/kernel/affine.hpp"
 #include "lnorm/kernel/layer_norm.hpp"
-#include "lnorm/kernel/quantize.hpp"
+#include "lnorm/pipeline/gradient_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/quantized_rules.hpp"
 #include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
@@ -23,9 +24,10 @@ struct MutantInputs {
 
 struct MutantOptions {
   bool zero_centered_weight = false;
-  Rounding rounding;
-  ChooseKernel choose;  // empty: all
-  Criteria criteria;
+  Rounding rounding = {};  // not of a backward pass
+  ChooseKernel choose;     // empty: all
+  Criteria criteria;       // of y, or of dx
+  Criteria parameter_criteria = {};
 };
 
 // Computes each wrong kernel on x, and compares what it writes with what apply writes by the plan, whose rows are whole
@@ -35,13 +37,6 @@ std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& pla
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options);
 
-// How a kernel was asked to quantize.
-struct AskedQuantization {
-  const Quantization& quantization;
-  const AffineTerm* given_scale =
-      nullptr;  // in the order of the plan's layout; null: scales are computed
-};
-
 // The same as try_mutants for the kernels of quantized_kernels(): compares q, as numbers, with what apply writes. The scales are not
 // compared: a wrong one shows in q, and kernels that save right ones wrongly are equivalent. A kernel computes in float64; where it and the
 // right one have the same q there, it is the exact q. On one thread.
@@ -49,6 +44,22 @@ std::vector<TriedMutant> try_quantized_mutants(const MutantInputs& inputs,
                                                const AskedQuantization& asked, const Plan& plan,
                                                const Backend& backend, const MutantOptions& options,
                                                const RunOptions& run_options);
+
+// What a backward pass is given.
+struct GradientMutantInputs {
+  GradSources sources;
+  const AffineTerm& weight;
+  const AffineTerm& bias;
+  TensorInfo parameters;  // what dweight and dbias are, but for their names
+};
+
+// Computes each wrong backward pass, and compares the gradients that it gets wrong with the exact ones by the plan, whose rows
+// are whole and in C order. It writes its results in float64, rounded once. Reads x and dy again for dweight and dbias of
+// each: all sources have random access. Does not finish them. Rank 0 does all of it. Throws Error.
+std::vector<TriedMutant> try_gradient_mutants(const GradientMutantInputs& inputs,
+                                              const GradPlan& plan, const Backend& backend,
+                                              const MutantOptions& options,
+                                              const RunOptions& run_options);
 
 // Throws Error unless the right result passes. x: what it was computed of.
 void require_passing(const Comparison& right, const TensorInfo& x);

@@ -36,13 +36,10 @@ class QuantizedTrial {
         asked_(asked),
         plan_(plan),
         run_options_(run_options),
-        setting_(judge_setting(plan, backend,
-                               {.depth = {},
-                                .zero_centered_weight = options.zero_centered_weight,
-                                .rounding = options.rounding,
-                                .kernels = {},
-                                .criteria = {}},
-                               false, false, DType::float32)),
+        setting_(judge_setting(
+            plan, backend,
+            {.zero_centered_weight = options.zero_centered_weight, .rounding = options.rounding},
+            inputs.weight, inputs.bias, false, false, DType::float32)),
         grid_(plan.out),
         group_(asked.quantization.group != 0 ? asked.quantization.group : plan.row_length),
         mutants_(named_quantized_kernels({.quantization = asked.quantization,
@@ -81,10 +78,10 @@ class QuantizedTrial {
     std::vector<TriedMutant> result;
     for (const NamedQuantizedKernel& mutant : mutants_) {
       if (result.empty() || result.back().id != mutant.id) {
-        result.push_back({mutant.id, mutant.words, mutant.options, {}});
+        result.push_back({mutant.id, mutant.words, mutant.options});
       }
       if (!mutant.is_other) continue;
-      result.back().trials.push_back({nullptr, false, {std::move(*++next)}, mutant.words});
+      result.back().trials.push_back({.comparisons = {std::move(*++next)}, .words = mutant.words});
     }
     return result;
   }
@@ -104,27 +101,23 @@ class QuantizedTrial {
   template <class Use>
   void each_row(Use use) const {
     const CheckRows rows(inputs_.x, plan_.axes, run_options_.threads);
-    JudgeSetting setting = setting_;
     TileBuffer buffer;
     TileBuffer buffer_alone;
     for (std::int64_t r = 0; r < plan_.rows; ++r) {
       check_interruption();
       RowsIn row = rows.read(r, 1, buffer);
       row.first_row = r;
-      const std::vector<double> x = decoded(setting.backend, row);
+      const std::vector<double> x = decoded(setting_.backend, row);
       std::vector<double> alone;
-      if (alone_) alone = decoded(setting.backend, alone_->read(r, 1, buffer_alone));
-      if (r == 0 || !plan_.affine.rows.empty()) {
-        setting.weight = numbers_of(inputs_.weight, plan_.row_length, 1, plan_.affine, r);
-        setting.bias = numbers_of(inputs_.bias, plan_.row_length, 0, plan_.affine, r);
-      }
-      use(row, RowOfKernel(setting, asked_.quantization, x, alone, {}, scale_of_tensor_));
+      if (alone_) alone = decoded(setting_.backend, alone_->read(r, 1, buffer_alone));
+      const auto affine = own_affine(inputs_.weight, inputs_.bias, plan_, r);
+      use(row, RowOfKernel(setting_, affine ? *affine : setting_.affine, asked_.quantization, x,
+                           alone, {}, scale_of_tensor_));
     }
   }
 
   QuantizedRule rule(std::size_t k, const RowOfKernel& row) const {
-    const auto& [y, error] = row.results;
-    return k == 0 ? QuantizedRule{asked_.quantization, y, y, error}
+    return k == 0 ? asked_rule(asked_.quantization, row)
                   : kernels_[k - 1]->rule(asked_.quantization, row);
   }
 

@@ -121,13 +121,13 @@ constexpr Change kChanges[] = {
      },
      [](const RowOfKernel&, double dtype, QuantizedRule& rule) {
        const OutputFormat format(static_cast<DType>(dtype));
-       auto rounded = std::make_unique<RowResults>(
-           RowResults{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
+       auto rounded = std::make_unique<RowBounds>(
+           RowBounds{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
        for (std::size_t i = 0; i < rounded->y.size(); ++i) {
-         rounded->error[i] = keep_in(format, rounded->y[i], rounded->error[i]);
+         rounded->bound[i] = keep_in(format, rounded->y[i], rounded->bound[i]);
        }
        rule.y = rule.amax_of = rounded->y;
-       rule.error = rounded->error;
+       rule.error = rounded->bound;
        rule.rounded = std::move(rounded);
      },
      kDTypesOfY},
@@ -135,7 +135,7 @@ constexpr Change kChanges[] = {
      [](const QuantizedContext& asked, double) { return asked.quantization.rounds_y; },
      [](const RowOfKernel& row, double, QuantizedRule& rule) {
        rule.y = rule.amax_of = row.unrounded.y;
-       rule.error = row.unrounded.error;
+       rule.error = row.unrounded.bound;
      }},
     {"no-scale", always,
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.has_no_scale = true; }},
@@ -214,46 +214,44 @@ double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divi
   return grid.saturated(grid.rounded(v) + offset);
 }
 
-RowOfKernel::RowOfKernel(const JudgeSetting& setting, const Quantization& asked,
-                         std::span<const double> its_x, std::span<const double> x_alone,
-                         const std::optional<GivenNumbers>& given, double its_scale_of_tensor)
+RowOfKernel::RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine,
+                         const Quantization& asked, std::span<const double> its_x,
+                         std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
+                         double its_scale_of_tensor)
     : x(its_x), scale_of_tensor(its_scale_of_tensor) {
-  const auto fill = [&](const JudgeSetting& by, std::span<const double> of, bool rounds_y,
-                        RowResults& to) {
-    fill_results(by, asked.rounding, rounds_y, of, given, false, to.y, to.error);
+  const auto of = [&](const AffineNumbers& by, std::span<const double> its, bool rounds_y) {
+    return results_of(setting, by, asked.rounding, rounds_y, its, given);
   };
-  fill(setting, x, asked.rounds_y, results);
-  if (asked.rounds_y) fill(setting, x, false, unrounded);
-  if (!x_alone.empty()) fill(setting, x_alone, asked.rounds_y, alone);
-  JudgeSetting before = setting;
-  before.bias.assign(x.size(), 0);
-  fill(before, x, false, before_bias);
+  results = of(affine, x, asked.rounds_y);
+  if (asked.rounds_y) unrounded = of(affine, x, false);
+  if (!x_alone.empty()) alone = of(affine, x_alone, asked.rounds_y);
+  AffineNumbers before{affine.weight, std::vector<double>(x.size(), 0)};
+  before_bias = of(before, x, false);
   before.weight.assign(x.size(), 1);
-  fill(before, x, false, xhat);
+  xhat = of(before, x, false);
 }
 
-bool fill_results(const JudgeSetting& setting, DType rounding, bool rounds_y,
-                  std::span<const double> x, const std::optional<GivenNumbers>& given,
-                  bool is_measured, std::vector<double>& y, std::vector<double>& error) {
-  y.assign(x.size(), kNan);
-  error.assign(x.size(), 0);
-  if (!std::all_of(x.begin(), x.end(), [](double v) { return std::isfinite(v); })) return false;
+RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, DType rounding,
+                     bool rounds_y, std::span<const double> x,
+                     const std::optional<GivenNumbers>& given, bool is_measured) {
+  RowBounds found{std::vector<double>(x.size(), kNan), std::vector<double>(x.size()), false, false};
+  if (!are_finite(x)) return found;
   const RowStatistics statistics = statistics_of(x, setting.formula, given);
   SumLosses losses;
   if (is_measured && !given) {
-    const MeasuredRow measured{x, statistics};
-    losses = losses_of({&measured, 1}, setting.formula, setting.kernel.arithmetic,
-                       setting.normalized_shape)
-                 .front();
+    losses = losses_of({x, statistics}, setting.formula, setting.kernel.arithmetic,
+                       setting.normalized_shape);
   }
   const StatisticErrors errors = errors_of(statistics, setting.formula, setting.kernel, losses);
   const OutputFormat steps(rounding);
   const RowLine line =
       line_of(statistics, divisor_of(statistics.variance, setting.formula), errors, setting.kernel);
-  fill_rounded_line(line, setting.rounding, steps, x.data(), setting.weight.data(),
-                    setting.bias.data(), std::ssize(x), y.data(), error.data());
-  for (std::size_t i = 0; rounds_y && i < y.size(); ++i) error[i] = keep_in(steps, y[i], error[i]);
-  return errors.is_bounded;
+  fill_rounded_line(line, setting.rounding, steps, x, affine, found.y, found.bound);
+  for (std::size_t i = 0; rounds_y && i < x.size(); ++i) {
+    found.bound[i] = keep_in(steps, found.y[i], found.bound[i]);
+  }
+  found.is_bounded = found.is_in_range = errors.is_bounded;
+  return found;
 }
 
 std::vector<NamedQuantizedKernel> named_quantized_kernels(const QuantizedContext& context,

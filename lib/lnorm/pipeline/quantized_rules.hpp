@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,11 +15,23 @@
 // What wrong kernels do that quantize: check looks for it, and mutants computes it.
 namespace lnorm {
 
+// How a kernel was asked to quantize.
+struct AskedQuantization {
+  const Quantization& quantization;
+  const AffineTerm* given_scale =
+      nullptr;  // in the order of the plan's layout; null: scales are computed
+};
+
 // What a scale, or a quotient, may be.
 struct ScaleInterval {
   double low = 0;
   double high = 0;
   bool has(double value) const { return value >= low && value <= high; }
+  // Of what is the larger one.
+  void take(const ScaleInterval& other) {
+    low = std::max(low, other.low);
+    high = std::max(high, other.high);
+  }
 };
 
 // The numbers of q's dtype.
@@ -40,12 +53,6 @@ class QuantizedGrid {
   OutputFormat format_;
 };
 
-// y of a row, and how far off a kernel's may be.
-struct RowResults {
-  std::vector<double> y;
-  std::vector<double> error;
-};
-
 // How a wrong kernel quantizes: what it does instead.
 struct QuantizedRule {
   Quantization quantization;
@@ -59,8 +66,8 @@ struct QuantizedRule {
   std::int64_t group = 0;            // elements whose largest |y| is a scale's
   std::optional<double> scale = {};  // of all
   bool is_transposed = false;
-  double offset = 0;                               // of q
-  std::unique_ptr<const RowResults> rounded = {};  // what amax_of, y and error may refer to
+  double offset = 0;                              // of q
+  std::unique_ptr<const RowBounds> rounded = {};  // what amax_of, y and error may refer to
 
   // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
   std::span<const double> part(std::span<const double> all, std::int64_t first,
@@ -73,24 +80,28 @@ struct QuantizedRule {
 // A row, as far as rules need it, by the tree bound.
 struct RowOfKernel {
   std::span<const double> x;
-  RowResults results;
-  RowResults unrounded;  // without the last rounding of y, if that is asked for
-  RowResults xhat;
-  RowResults before_bias;
-  RowResults alone;  // of x without the residual, if there is one
+  RowBounds results;
+  RowBounds unrounded;  // without the last rounding of y, if that is asked for
+  RowBounds xhat;
+  RowBounds before_bias;
+  RowBounds alone;  // of x without the residual, if there is one
   double scale_of_tensor;
   double offset = 1;  // of a kernel that adds one to q
 
-  RowOfKernel(const JudgeSetting& setting, const Quantization& asked, std::span<const double> its_x,
-              std::span<const double> x_alone, const std::optional<GivenNumbers>& given,
-              double its_scale_of_tensor);
+  RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine, const Quantization& asked,
+              std::span<const double> its_x, std::span<const double> x_alone,
+              const std::optional<GivenNumbers>& given, double its_scale_of_tensor);
 };
 
-// y of a row, and how far off a kernel's may be, before the quotient; NaN if x is not finite. rounding: of the steps, and of y if
-// that is rounded. Returns whether there is such a bound.
-bool fill_results(const JudgeSetting& setting, DType rounding, bool rounds_y,
-                  std::span<const double> x, const std::optional<GivenNumbers>& given,
-                  bool is_measured, std::vector<double>& y, std::vector<double>& error);
+// y of a row, and how far off a kernel's may be, before the quotient; NaN if x is not finite.
+RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, DType rounding,
+                     bool rounds_y, std::span<const double> x,
+                     const std::optional<GivenNumbers>& given, bool is_measured = false);
+
+// How a kernel quantizes that does what was asked for. It refers to the row.
+inline QuantizedRule asked_rule(const Quantization& asked, const RowOfKernel& row) {
+  return {asked, row.results.y, row.results.y, row.results.bound};
+}
 
 // What decides whether a wrong kernel is another one than was asked for: options and shapes, no values.
 struct QuantizedContext {
@@ -116,7 +127,7 @@ struct NamedQuantizedKernel {
 
   // It refers to the row.
   QuantizedRule rule(const Quantization& asked, const RowOfKernel& row) const {
-    QuantizedRule rule{asked, row.results.y, row.results.y, row.results.error};
+    QuantizedRule rule = asked_rule(asked, row);
     change(row, parameter, rule);
     return rule;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
 
 #include "lnorm/io/tensor_sink.hpp"
 #include "lnorm/io/tensor_source.hpp"
@@ -87,5 +88,29 @@ Executor executor_for(const Plan& plan, int threads, const TensorSink* sink = nu
 // Throws Error or ClosedPipe.
 void run(TensorSource& source, const Plan& plan, const Transform& transform,
          std::span<RowObserver* const> observers, TensorSink* sink, const RunOptions& options = {});
+
+// Shows every block to find(block), which several threads call, and what it finds to take(found), in order. Does not finish the source.
+// Rank 0 does all of it.
+template <class Find, class Take>
+void examine_rows(TensorSource& source, const Plan& plan, const Transform& transform, Find find,
+                  Take take, const RunOptions& options) {
+  using Found = std::invoke_result_t<Find, const RowBlock&>;
+  class Examiner final : public RowObserver {
+   public:
+    Examiner(Find& find, Take& take) : find_(find), take_(take) {}
+    BlockFindings examine(const RowBlock& block) const override { return find_(block); }
+    void see(const RowBlock&, const BlockFindings& findings) override {
+      take_(std::any_cast<const Found&>(findings));
+    }
+
+   private:
+    Find& find_;
+    Take& take_;
+  };
+  Examiner examiner(find, take);
+  RowObserver* const observers[] = {&examiner};
+  LentSource lent(source);
+  run(lent, plan, transform, observers, nullptr, options);
+}
 
 }  // namespace lnorm

@@ -9,8 +9,11 @@
 
 #include "lnorm/core/pool.hpp"
 #include "lnorm/io/spool.hpp"
+#include "lnorm/io/tensor_source.hpp"
 #include "lnorm/layout/mask.hpp"
+#include "lnorm/measure/features.hpp"
 #include "lnorm/measure/stats.hpp"
+#include "lnorm/pipeline/plan.hpp"
 #include "lnorm/pipeline/ranks.hpp"
 #include "lnorm/pipeline/run.hpp"
 
@@ -106,5 +109,19 @@ class StatsObserver final : public RowObserver {
   mutable Pool<StatsHistograms> elements_;
   Ranks* ranks_ = &sole_rank();
 };
+
+// Measures the input alone: reads it once, and finishes it. The plan is for rows that are whole and ordered.
+// Means and variances of rows are those of kernel/moments.hpp. The result does not depend on the number of
+// threads. Several ranks measure some rows each, where the source has random access; otherwise rank 0 measures all. Rank 0 gets
+// the whole result, the others something. Throws Error.
+// mask: of the elements that are measured; nothing: all are.
+TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {},
+                           const std::optional<RowMask>& mask = {});
+
+// Measures every feature in one pass: the elements of a row over all rows of the plan, in 56 bytes for each. Blocks of rows do
+// not depend on the number of threads. Of features beyond 2^20 there are several passes, and a pipe is spooled. Finishes
+// the source. Rank 0 gets the whole result. mask: of the elements that are measured; nothing: all are. Throws Error.
+FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunOptions& options,
+                              const std::optional<RowMask>& mask = {});
 
 }  // namespace lnorm

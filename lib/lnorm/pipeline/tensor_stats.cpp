@@ -1,5 +1,3 @@
-#include "lnorm/pipeline/tensor_stats.hpp"
-
 #include <algorithm>
 #include <any>
 #include <array>

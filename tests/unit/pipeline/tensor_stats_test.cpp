@@ -1,4 +1,3 @@
-#include "lnorm/pipeline/tensor_stats.hpp"
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/pipeline/stats.hpp"

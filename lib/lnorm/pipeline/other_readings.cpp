@@ -1,4 +1,4 @@
-#include "lnorm/pipeline/other_axes.hpp"
+#include "lnorm/pipeline/other_readings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,11 +26,8 @@ constexpr std::int64_t kElements = 64;  // of each of them
 std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
                         std::int64_t element) {
   const Shape index = index_of_element(plan.shape, plan.axes, row, element);
-  std::int64_t number = 0;
-  for (const std::size_t axis : kept_axes(plan.shape, axes)) {
-    number = number * plan.shape[axis] + index[axis];
-  }
-  return number;
+  const Axes kept = kept_axes(plan.shape, axes);
+  return position_of(extents(index, kept), extents(plan.shape, kept));
 }
 
 // Elements of a sample, each by the norm of the row that it may lie in.
@@ -40,9 +37,7 @@ class ElementFit {
 
   // False where the element is not explained.
   bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x) {
-    double y = 0;
-    double error = 0;
-    fill_line(line, &x, &setting_.weight[i], &setting_.bias[i], 1, &y, &error);
+    const auto [y, error] = y_of(line, x, setting_.affine.weight[i], setting_.affine.bias[i]);
     const double off = std::fabs(row.actual[i] - y);
     if (!(off <= error + setting_.output.half_ulp(std::fabs(y) + error))) return false;
     ++sums_.elements;
@@ -54,19 +49,26 @@ class ElementFit {
     return true;
   }
 
-  // Nothing where the formula asked for is nearly as near: a bound of millions of additions covers too much to explain anything by
-  // itself.
-  std::optional<FormulaSums> found() const {
+  // Calls add(row, i) for the elements that are looked at, until one is not explained. Nothing then, and nothing where the formula asked for
+  // is nearly as near: a bound of millions of additions covers too much to explain anything by itself.
+  template <class Add>
+  std::optional<FormulaSums> found_in(const Sample& sample, Add add) const {
+    for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
+      const SampleRow& row = sample.rows[r];
+      const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
+      for (std::size_t i = 0; i < row.x.size(); i += step) {
+        if (!add(row, i)) return {};
+      }
+    }
     if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
     return sums_;
   }
 
   RowLine line_of(std::span<const double> x, const Formula& formula) const {
     const RowStatistics statistics = statistics_of(x, formula);
-    const MeasuredRow row{x, statistics};
     const bool is_measured = std::ssize(x) <= kMaxMeasured && !setting_.kernel.depth;
     const SumLosses losses =
-        is_measured ? losses_of({&row, 1}, formula, setting_.kernel.arithmetic, {}).front()
+        is_measured ? losses_of({x, statistics}, formula, setting_.kernel.arithmetic, {})
                     : SumLosses{};
     const StatisticErrors errors = errors_of(statistics, formula, setting_.kernel, losses);
     return lnorm::line_of(statistics, divisor_of(statistics.variance, formula), errors,
@@ -85,19 +87,6 @@ class ElementFit {
   double excess_of_exact_ = 0;
 };
 
-// Calls add(row, i) for the elements that are looked at, until one is not explained.
-template <class Add>
-bool add_elements(const Sample& sample, Add add) {
-  for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
-    const SampleRow& row = sample.rows[r];
-    const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
-    for (std::size_t i = 0; i < row.x.size(); i += step) {
-      if (!add(row, i)) return false;
-    }
-  }
-  return true;
-}
-
 std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Axes& axes,
                                      const Formula& formula, const Sample& sample, int threads) {
   const JudgeSetting& setting = *sample.setting;
@@ -105,7 +94,7 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   TileBuffer buffer;
   std::map<std::int64_t, RowLine> lines;
   ElementFit fit(setting);
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     const std::int64_t number = row_number(plan, axes, row.number, static_cast<std::int64_t>(i));
     if (!lines.contains(number)) {
       std::vector<double> numbers;
@@ -114,7 +103,6 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
     }
     return fit.add(row, i, lines.at(number), row.x[i]);
   });
-  return all ? fit.found() : std::nullopt;
 }
 
 // The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
@@ -122,21 +110,16 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
                                         const Axes& order, const Sample& sample) {
   const Shape laid_out = extents(plan.shape, order);
   const auto element = [&](std::int64_t row, std::int64_t i) {
-    std::int64_t at = 0;
     const Shape index = index_of_element(plan.shape, plan.axes, row, i);
-    for (std::size_t axis = 0; axis < index.size(); ++axis)
-      at = at * plan.shape[axis] + index[axis];
-    const Shape there = index_of(at, laid_out);
-    std::vector<std::int64_t> own(there.size());
+    const Shape there = index_of(position_of(index, plan.shape), laid_out);
+    Shape own(there.size());
     for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
-    at = 0;
-    for (std::size_t axis = 0; axis < own.size(); ++axis) at = at * plan.shape[axis] + own[axis];
-    return x[static_cast<std::size_t>(at)];
+    return x[static_cast<std::size_t>(position_of(own, plan.shape))];
   };
   ElementFit fit(*sample.setting);
   std::vector<double> numbers;
   RowLine line;
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
       numbers.clear();
       for (std::int64_t k = 0; k < plan.row_length; ++k) numbers.push_back(element(row.number, k));
@@ -144,7 +127,6 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
     }
     return fit.add(row, i, line, numbers[i]);
   });
-  return all ? fit.found() : std::nullopt;
 }
 
 // Of one value or two a norm says nothing: any other two have the same.
@@ -181,27 +163,6 @@ struct Column {
   }
 };
 
-}  // namespace
-
-std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
-  std::vector<Axes> found;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
-  for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
-    Axes axes(shape.size() - first);
-    std::iota(axes.begin(), axes.end(), first);
-    found.push_back(std::move(axes));
-  }
-  std::erase(found, given);
-  std::vector<OtherAxes> result;
-  for (Axes& axes : found) {
-    const auto list = [&](std::string_view between) {
-      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
-    };
-    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
-  }
-  return result;
-}
-
 std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
                                           const ChooseKernel& choose, int threads) {
   const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
@@ -216,12 +177,7 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
         continue;
       const auto sums = fit_along(x, plan, other.axes, formula, sample, threads);
       if (!sums) continue;
-      FormulaFit fit{.id = other.id,
-                     .words = std::string(kAxesWords),
-                     .options = {other.option},
-                     .explained = 1,
-                     .sqnr = sums->sqnr(),
-                     .explains_all = true};
+      FormulaFit fit = cause(other.id, std::string(kAxesWords), sums->sqnr(), {other.option});
       if (is_unbiased) {
         fit.id += concat('+', unbiased->id);
         fit.words += concat("; ", unbiased->words);
@@ -243,18 +199,15 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
   std::iota(order.begin(), order.end(), 0);
   while (std::next_permutation(order.begin(), order.end())) {
     if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
-    if (!std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); })) return {};
+    if (!are_finite(numbers)) return {};
     const auto sums = fit_in_order(numbers, plan, order, sample);
     if (!sums) continue;
     const std::string axes =
         joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
-    return FormulaFit{
-        .id = std::string(kOrderId),
-        .words = concat("x is read in another memory order: its axes lie in the order ", axes,
+    return cause(std::string(kOrderId),
+                 concat("x is read in another memory order: its axes lie in the order ", axes,
                         ", as of a transposed tensor"),
-        .explained = 1,
-        .sqnr = sums->sqnr(),
-        .explains_all = true};
+                 sums->sqnr());
   }
   return {};
 }
@@ -267,7 +220,7 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   ElementFit fit(setting);
   SampleRow turned;
   RowLine line;
-  const bool all = add_elements(sample, [&](const SampleRow& row, std::size_t i) {
+  const auto sums = fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
       ThreeValues values;
       for (const double one : row.x) values.add(one);
@@ -279,13 +232,9 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
     }
     return fit.add(turned, i, line, turned.x[i]);
   });
-  const auto sums = all ? fit.found() : std::nullopt;
   if (!sums) return {};
-  return FormulaFit{.id = std::string(kExchangedId),
-                    .words = "input and output are exchanged: the input is the norm of the output",
-                    .explained = 1,
-                    .sqnr = sums->sqnr(),
-                    .explains_all = true};
+  return cause(std::string(kExchangedId),
+               "input and output are exchanged: the input is the norm of the output", sums->sqnr());
 }
 
 std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
@@ -295,19 +244,16 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   if (!choose(kAffineId) || count < kFewest) return {};
   JudgeSetting setting = *sample.setting;
   const ElementFit lines(setting);
-  const std::size_t n = setting.weight.size();
+  const std::size_t n = setting.affine.weight.size();
   std::vector<Column> columns(n);
-  const std::vector<double> ones(n, 1);
-  const std::vector<double> zeros(n, 0);
-  std::vector<double> y(n);
-  std::vector<double> error(n);
-  const auto fill = [&](const SampleRow& row, const std::vector<double>& weight,
-                        const std::vector<double>& bias) {
-    fill_line(lines.line_of(row.x, setting.formula), row.x.data(), weight.data(), bias.data(),
-              std::ssize(row.x), y.data(), error.data());
+  std::vector<double> y;
+  std::vector<double> error;
+  const auto fill = [&](const SampleRow& row, const AffineNumbers& affine) {
+    fill_line(lines.line_of(row.x, setting.formula), row.x, affine, y, error);
   };
+  const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
   for (const SampleRow& row : sample.rows) {
-    fill(row, ones, zeros);
+    fill(row, none);
     for (std::size_t i = 0; i < n; ++i) {
       Column& column = columns[i];
       column.add(y[i], row.actual[i]);
@@ -328,20 +274,20 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     if (!is_told) continue;
     const double weight = (r * column.xy - column.x * column.y) / spread;
     const double bias = (column.y - weight * column.x) / r;
-    const bool is_weight = std::fabs(weight - setting.weight[i]) > 8 * column.half_ulp;
-    const bool is_bias = std::fabs(bias - setting.bias[i]) > 8 * column.half_ulp;
+    const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > 8 * column.half_ulp;
+    const bool is_bias = std::fabs(bias - setting.affine.bias[i]) > 8 * column.half_ulp;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others += is_weight || is_bias ? 1 : 0;
-    setting.weight[i] = weight;
-    setting.bias[i] = bias;
+    setting.affine.weight[i] = weight;
+    setting.affine.bias[i] = bias;
   }
   const auto count_of = static_cast<double>(n);
   if (others < 0.9 * count_of) return {};
   double signal = 0;
   double errors = 0;
   for (const SampleRow& row : sample.rows) {
-    fill(row, setting.weight, setting.bias);
+    fill(row, setting.affine);
     for (std::size_t i = 0; i < n; ++i) {
       const double off = std::fabs(row.actual[i] - y[i]);
       if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};
@@ -356,11 +302,39 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
-  return FormulaFit{.id = std::string(kAffineId),
-                    .words = words,
-                    .explained = 1,
-                    .sqnr = 10 * std::log10(signal / errors),
-                    .explains_all = true};
+  return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
+}
+
+}  // namespace
+
+std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
+  std::vector<Axes> found;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
+  for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
+    Axes axes(shape.size() - first);
+    std::iota(axes.begin(), axes.end(), first);
+    found.push_back(std::move(axes));
+  }
+  std::erase(found, given);
+  std::vector<OtherAxes> result;
+  for (Axes& axes : found) {
+    const auto list = [&](std::string_view between) {
+      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
+    };
+    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
+  }
+  return result;
+}
+
+std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
+                                                   const Sample& sample,
+                                                   const KernelContext& context,
+                                                   const ChooseKernel& choose, int threads) {
+  auto found = explain_by_axes(x, plan, sample, choose, threads);
+  if (!found) found = explain_by_order(x, plan, sample, choose, threads);
+  if (!found) found = explain_by_exchange(plan, sample, choose);
+  if (!found) found = explain_by_affine(sample, context.has_weight, context.has_bias, choose);
+  return found;
 }
 
 }  // namespace lnorm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lnorm/diagnosis/diagnosis.hpp"
+#include "lnorm/io/tensor_source.hpp"
+#include "lnorm/pipeline/plan.hpp"
+
+namespace lnorm {
+
+// Axes that a kernel may have normalized in place of those given.
+struct OtherAxes {
+  std::string id;
+  std::string option;  // of lnorm that gives the same
+  Axes axes;
+};
+
+// Each other single axis, each other set of trailing ones.
+std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
+
+// How a kernel may have read its tensors, where no wrong kernel on the rows of the plan gives the output. Looks at some elements of the
+// sample; nothing if no reading explains all of them. The first of these that does:
+// - normalization over each other single axis, each other set of trailing ones; not of more than 2^22 elements
+// - the norm of x in another memory order, as where a transposed tensor is taken for a contiguous one: tensors of up to four axes and
+//   2^22 elements, which are held
+// - x is the norm of the output
+// - another weight or bias in nine columns of ten: those that four rows or more of the sample tell by least squares
+// plan: of x, which has random access.
+std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
+                                                   const Sample& sample,
+                                                   const KernelContext& context,
+                                                   const ChooseKernel& choose, int threads);
+
+}  // namespace lnorm
