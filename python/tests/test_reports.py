@@ -167,6 +167,9 @@ class Reports(unittest.TestCase):
             testing.assert_layer_norm(RIGHT, X, [1.0, 2.0])
         with self.assertRaisesRegex(TypeError, "y is None"):
             testing.assert_layer_norm(None, X)
+        testing.assert_layer_norm(None, X, dy=X, actual_dx=lnorm.layer_norm_backward(X, X)[0])
+        with self.assertRaisesRegex(AssertionError, "dx differs"):
+            testing.assert_layer_norm(None, X, dy=X, actual_dx=X)
         self.assertEqual(lnorm.check({"h.0": X}, ys).only_in_y, ["h.1"])
         self.assertFalse(lnorm.check({"h.0": X}, ys))
         testing.assert_close(X[:0], X[:0])

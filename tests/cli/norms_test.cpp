@@ -152,7 +152,8 @@ TEST_CASE("a norm that does not fit says what would", "[norms]") {
     return at.fault(Words{of_torch("x")} + words, expected);
   };
   const Words weight{"--weight", of_torch("weight")};
-  CHECK(fault("--groups 4"_w, {"4 groups of 6 channels", "a divisor of 6"}) == "");
+  CHECK(fault("--groups 4"_w, {"6 channels cannot be split into 4 groups", "a divisor of 6"}) ==
+        "");
   CHECK(fault("--groups 2 --channel-axis 0"_w, {"channel axis 0", "expected 1 to 3"}) == "");
   CHECK(fault("--groups 2 --axes 1"_w, {"--groups and --axes"}) == "");
   CHECK(fault("--groups 2 --weight 1 --affine-axes 1"_w, {"--groups and --affine-axes"}) == "");
@@ -420,7 +421,8 @@ TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[no
     CHECK(nlohmann::json::parse(at.read("cases/manifest.json")).at("options") ==
           lnorm::joined(normalization, " "));
   }
-  CHECK(at.fault("inputs --shape 4,5 --groups 2 -o c/"_w, {"2 groups of 5 channels"}) == "");
+  CHECK(at.fault("inputs --shape 4,5 --groups 2 -o c/"_w,
+                 {"5 channels cannot be split into 2 groups"}) == "");
 }
 
 TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {

@@ -180,7 +180,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
                rounded_text(tree.exact, 9)));
   }
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
-    found.emplace_back("", concat("a plain loop would be off by ",
+    found.emplace_back("", concat("a plain loop explains at most ",
                                   rounded_text(1 / judged.loop.ratio, 2), " of that"));
   }
   if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
