@@ -12,7 +12,7 @@
 #include "lnorm/diagnosis/sum_losses.hpp"
 #include "lnorm/measure/row_runs.hpp"
 
-// Holds a kernel's rows against the exact ones: is each element as near as rounding can bring it?
+// Compares a kernel's rows with the exact ones: is each element as near as rounding can bring it?
 namespace lnorm {
 
 // What a kernel computes.

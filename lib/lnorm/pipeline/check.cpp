@@ -72,7 +72,7 @@ constexpr SavedCause kSavedCauses[] = {
      }},
 };
 
-// Holds the exact statistics of rows, as the loop brings them, against those that a kernel has saved: mean within E_mean,
+// Compares the exact statistics of rows, as the loop brings them, with those that a kernel has saved: mean within E_mean,
 // rstd = 1 / s within what E_s makes of it, and half an ulp. The plan wants mean and rstd.
 class StatisticObserver final : public RowObserver {
  public:
@@ -407,7 +407,7 @@ class Checker {
   std::optional<RowMask> mask_;
 };
 
-// Holds the exact rows, as the loop brings them, against those of the kernel.
+// Compares the exact rows, as the loop brings them, with those of the kernel.
 class Checker::JudgeObserver final : public RowObserver {
  public:
   JudgeObserver(const Checker& checker, Comparison* comparison)
