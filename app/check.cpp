@@ -168,6 +168,8 @@ class Checking {
       add_parts(name, std::move(saved), found);
     }
     if (has(TensorRole::dy)) check_gradients(*source, x, name, options, found);
+    // Beside dx, mean and the like.
+    if (has(TensorRole::output) && found.size() > 1 && !name.several) found.front().name = "y";
     work.end();
     source->finish();
     alone->finish();

@@ -77,28 +77,12 @@ void write_file(const MadeInputs& made, const InputsOptions& options, const std:
   manifest->commit();
 }
 
-// Without the bounds of scales.
-std::string quantization_text(const InputsOptions& options) {
-  const std::int64_t group = options.quantization->group;
-  const auto& axes = options.needs.scale_axes;
-  return concat(
-      " --quantize ",
-      options.needs.one_scale ? "tensor"
-      : group > 0             ? concat("group:", group)
-                              : "row",
-      axes ? concat(" --quantize-axes ",
-                    joined(axes->axes, ",", [](std::int64_t axis) { return std::to_string(axis); }))
-           : "",
-      " --dtype ", name(options.quantization->dtype));
-}
-
 }  // namespace
 
 std::string manifest_of(const MadeInputs& made, const InputsOptions& options,
                         const std::string& extension) {
   Manifest manifest{.generator = concat(kGenerator, ", seed ", options.seed),
-                    .options = concat(normalization_text(options.normalization),
-                                      options.quantization ? quantization_text(options) : ""),
+                    .options = normalization_text(options.normalization),
                     .cases = {},
                     .alive = made.alive,
                     .equivalent = made.equivalent,

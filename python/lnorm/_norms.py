@@ -131,13 +131,15 @@ def quantize(
 
     Parameters
     ----------
-    quantize : {"row", "tensor", "group:K"}
-        Whose largest ``|y|`` makes a scale: that of a row (a token), of the tensor, of K successive elements.
+    quantize : {"row", "tensor", "group:K", "static"}
+        Whose largest ``|y|`` makes a scale: that of a row (a token), of the tensor, of K successive elements; "static": `given_scale`,
+        which is returned as it is.
     dtype : {"int8", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"}
         Of the result.
     **options
         Also `qmax`, `amax_min`, `amax_max`, `scale_min`, `scale_max` (numbers, or quotients as ``"1/229376"``),
-        `scale_power_of_two`, `scale_dtype`, `quantize_axes` (of all that share a scale), and ``round="y"`` where y is rounded to the dtype of `x` first.
+        `scale_power_of_two`, `scale_dtype`, `quantize_axes` (of all that share a scale), and
+        ``round="y"`` where y is rounded to the dtype of `x` first.
 
     Returns
     -------
@@ -155,7 +157,7 @@ def quantize(
     array([[0.01336264]], dtype=float32)
     """
     job = _apply(x, weight, bias, {"quantize": quantize, "dtype": dtype, **options})
-    results = job.result("y", out), job.result("scale")
+    results = job.result("y", out), options.get("given_scale") if quantize == "static" else job.result("scale")
     job.run()
     return results
 

@@ -121,3 +121,27 @@ def test_the_sum_that_a_kernel_saves_is_judged():
     report = lnorm.check(x, y, weight, residual=residual, actual_sum=total)
     assert not report and [tensor["verdict"] for tensor in report.json["tensors"]] == ["correctly rounded", "differs"]
     assert report.json["tensors"][1]["worst_index"] == [2, 7]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_y_that_is_rounded_may_be_far_off_where_the_bias_cancels(dtype):
+    random = np.random.default_rng(3)
+    row = random.normal(size=(1, 64))
+    x = (row + 1e-3 * random.normal(size=(64, 64))).astype(dtype)
+    weight = random.normal(size=64).astype(dtype)
+    wide = x.astype(f32)
+    deviations = wide - wide.mean(-1, keepdims=True, dtype=f32)
+    xhat = deviations * (1 / np.sqrt((deviations * deviations).mean(-1, keepdims=True, dtype=f32) + f32(1e-5)))
+    bias = (-xhat[0] * weight.astype(f32)).astype(dtype)
+    x = x[1:]
+    y = (xhat * weight.astype(f32) + bias.astype(f32)).astype(dtype)[1:]
+    scale = (np.abs(y).max(-1, keepdims=True).astype(f32) / f32(127)).astype(f32)
+    q = np.clip(np.rint(y.astype(f32) / scale), -128, 127).astype(np.int8)
+    assert_layer_norm(q, x, weight, bias, quantize="row", round="y", actual_scale=scale)
+
+
+def test_a_scale_that_is_given_is_returned():
+    x, weight, bias = inputs(0)
+    q, scale = lnorm.quantize(x, weight, bias, quantize="static", given_scale=0.02)
+    assert scale == 0.02
+    assert_layer_norm(q, x, weight, bias, quantize="static", given_scale=0.02)

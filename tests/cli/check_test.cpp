@@ -530,7 +530,7 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   // Beside OUTPUT, whose name is its own.
   files.output("x.npy --weight w.npy -o y.npy"_w);
   CHECK(lines_of(files.run("check x.npy y.npy --dy dy.npy"_w + judged).out).front() ==
-        "x: correctly rounded");
+        "y: correctly rounded");
   CHECK(files.fault("check x.npy --dy dy.npy"_w,
                     {"--dy has no effect without --actual-dx or --actual-dweight or "
                      "--actual-dbias"}) == "");
@@ -548,7 +548,7 @@ TEST_CASE("statistics that a kernel has saved are judged as well", "[check]") {
   const Words check{"check", LNORM_DATA_DIR "/kernel/x.npy", "y.npy"};
   const auto lines = [&](const Words& words) { return lines_of(at.run(check + words).out); };
   CHECK(lines("--actual-mean m.npy --actual-rstd r.npy"_w) ==
-        std::vector<std::string>{"x: correctly rounded", "mean: correctly rounded",
+        std::vector<std::string>{"y: correctly rounded", "mean: correctly rounded",
                                  "rstd: correctly rounded", "3 tensors, 3 correctly rounded"});
   // In float32, as kernels save them, with the row's axis or without; one of them off.
   at.output("convert m.npy -o m32.npy --dtype float32"_w);

@@ -71,6 +71,9 @@ TEST_CASE("what is quantized otherwise than asked for is named") {
        "--quantize row --scale-power-of-two", "scale-power-of-two-down"},
       {"--quantize static --given-scale 1 --dtype int8", "--quantize row", "no-scale"},
       {"--quantize tensor --dtype float8_e4m3fnuz", "--quantize tensor", ""},
+      {"--quantize tensor --dtype int8 --qmax 128", "--quantize tensor", "qmax-128"},
+      {"--quantize tensor --dtype int8", "--quantize tensor --amax-max 1", "no-scale-max"},
+      {"--quantize row --dtype int8", "--quantize tensor", "scale-of-row"},
   };
   const Workplace files;
   files.shell("lnorm inputs --shape 8,512 --dtype bfloat16 -o cases");
@@ -350,7 +353,7 @@ TEST_CASE("inputs names in its manifest what it lets through that quantizes") {
       "inputs --shape 4,64 --rms --quantize group:16 --dtype int8 --as bfloat16 -o cases/"_w);
   CHECK(made.status == 0);
   const json manifest = json::parse(files.read("cases/manifest.json"));
-  CHECK(manifest.at("options") == "--rms --quantize group:16 --dtype int8");
+  CHECK(manifest.at("options") == "--rms");
   CHECK(manifest.at("alive").empty());
   const json& kills = manifest.at("cases").at(0).at("kills");
   for (const std::string id : {"scale-of-row", "qmax-128", "rounded-y", "rms"}) {
@@ -404,6 +407,11 @@ TEST_CASE("rows share a scale along the axes that are named") {
     const std::string said = of(files, "x.npy q.npy " + quantize);
     CAPTURE(said);
     CHECK(contains(said, "scale-of-tensor"));
+    applied(quantize + "--dtype int8 --qmax 128");
+    CHECK(contains(of(files, "x.npy q.npy " + quantize), "qmax-128"));
+    CHECK(contains(of(files, "x.npy q.npy --actual-scale s.npy " + quantize), "qmax-128"));
+    applied(row);
+    CHECK(contains(of(files, "x.npy q.npy " + quantize), "scale-of-row"));
     CHECK(files
               .shell(
                   "lnorm mutants x.npy --atol 0 --dtype int8 --kernels scale-of-tensor,amax-of-x " +

@@ -99,6 +99,16 @@ inline double keep_in(const OutputFormat& format, double& value, double error) {
   return half - std::fabs(exact - value) <= error ? 2 * half : 0;
 }
 
+// The same, however large the error is: returns how far off a kernel may be then.
+inline double round_in(const OutputFormat& format, double& value, double error) {
+  const double exact = value;
+  const double reach = error * (1 + 0x1p-40);
+  value = format.rounded(exact);
+  if (!std::isfinite(value)) return 0;
+  return std::max(std::fabs(format.rounded(exact - reach) - value),
+                  std::fabs(format.rounded(exact + reach) - value));
+}
+
 inline bool are_finite(std::span<const double> numbers) {
   // All are counted: a loop that may end early takes no vectors.
   return std::count_if(numbers.begin(), numbers.end(),

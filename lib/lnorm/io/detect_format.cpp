@@ -103,11 +103,11 @@ bool is_printed_array(std::string_view head) noexcept {
   const std::size_t first = head.find_first_not_of("[ \n");
   if (!head.starts_with('[') || first == head.npos) return false;
   head.remove_prefix(first);
-  const std::size_t end = head.find_first_not_of("+-.0123456789aefin");
+  const std::size_t end = head.find_first_not_of("+-.0123456789aefinTrulsF");
   if (end == 0 || end == head.npos) return false;
   const std::size_t next = head.find_first_not_of(" \n", end);
   const bool has_next =
-      next > end && next != head.npos && head.find_first_of("-.0123456789in", next) == next;
+      next > end && next != head.npos && head.find_first_of("-.0123456789inTF", next) == next;
   return head[end - 1] == '.' || has_next;
 }
 
@@ -235,7 +235,7 @@ Format detect_format(ByteSource& source) {
              printable(head.substr(0, 16)), "'");
   if (is_binary || names_elements) throw ElementsAlone(what);
   head = as_text(source.peek(ByteSource::kLookAhead));
-  throw Error(what, hint_for_table(source.name(), head, true));
+  throw Error(what, hint_for_table(source.name(), head));
 }
 
 }  // namespace lnorm

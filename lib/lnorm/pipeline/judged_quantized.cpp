@@ -88,6 +88,14 @@ class QuantizedJudge {
     return decoded(setting.backend, alone_->read(row, 1, buffer));
   }
 
+  template <class See>
+  void see_as_kernels_do(const KernelRow& row, const See& see) const {
+    const std::vector<double> without_residual = alone(row.number);
+    RowOfKernel seen(setting, affine_or(row.affine.get()), asked.quantization, row.x,
+                     without_residual, given_numbers(inputs.given, row.number), given_scale);
+    see(seen);
+  }
+
   // Weight and bias that a row has of its own; null: those of all rows.
   std::shared_ptr<const AffineNumbers> affine(std::int64_t row) const {
     return own_affine(inputs.weight, inputs.bias, plan, row);
@@ -143,22 +151,24 @@ class QuantizedJudge {
     return error + 4 * setting.kernel.arithmetic.unit * std::fabs(y) + half * scale;
   }
 
-  // Whether a rule gives a row's scales and q. given: the scale of each element, if they are given.
-  bool explains(const QuantizedRule& rule, const KernelRow& row,
-                std::span<const double> given) const {
+  // Whether a rule gives a row's scales and q. given: the scale of each element, if they are given. shared: the largest of the
+  // rule's numbers in all rows that share the scale, if rows do.
+  bool explains(const QuantizedRule& rule, const KernelRow& row, std::span<const double> given,
+                const ScaleInterval* shared_amax) const {
     for (std::int64_t first = 0; first < std::ssize(rule.y); first += group_) {
       const std::int64_t g = first / group_;
-      ScaleInterval scales = scales_of(
-          amax_of(rule.part(rule.amax_of, first, group_), rule.part(rule.error, first, group_)),
-          rule);
-      if (shares_scales()) scales = {0, kInfinity};
+      const bool is_own = shared_amax == nullptr || rule.group > 0;
+      ScaleInterval scales = scales_of(is_own ? amax_of(rule.part(rule.amax_of, first, group_),
+                                                        rule.part(rule.error, first, group_))
+                                              : *shared_amax,
+                                       rule);
       if (rule.scale) scales = {*rule.scale * (1 - 0x1p-20), *rule.scale * (1 + 0x1p-20)};
       double divisor = exact_scale(row.number);
       if (has_scales()) {
         divisor = scale(row.number, g, saved.is_transposed != rule.is_transposed);
         if (rule.multiplies) divisor = 1 / divisor;
         if (!rule.has_no_scale && !scales.has(divisor)) return false;
-      } else if (asked.given_scale == nullptr && (rule.scale || !shares_scales())) {
+      } else if (asked.given_scale == nullptr) {
         divisor = (scales.low + scales.high) / 2;
         if (rule.quantization.power_of_two || rule.rounds_down) divisor = scales.high;
       }
@@ -261,19 +271,20 @@ class QuantizedBounds {
     }
   }
 
-  // Which causes explain the row, by the tree bound.
-  void explain(const std::vector<NamedQuantizedKernel>& causes, CauseCounts& counts) const {
+  // Which causes explain the row, by the tree bound. amaxes: of each cause, if rows share scales.
+  void explain(const std::vector<NamedQuantizedKernel>& causes,
+               std::span<const ScaleInterval> amaxes, CauseCounts& counts) const {
     ++counts.wrong;
     counts.explained.resize(causes.size());
     if (!row_.is_finite) return;
-    const Quantization& asked = judge_.asked.quantization;
-    const std::vector<double> alone = judge_.alone(row_.number);
-    RowOfKernel row(judge_.setting, judge_.affine_or(row_.affine.get()), asked, row_.x, alone,
-                    given_numbers(judge_.inputs.given, row_.number), judge_.given_scale);
-    row.offset = std::nearbyint(row_.q[0] - results_.y[0] / divisors_[0]);
-    for (std::size_t k = 0; k < causes.size(); ++k) {
-      counts.explained[k] += judge_.explains(causes[k].rule(asked, row), row_, divisors_) ? 1 : 0;
-    }
+    judge_.see_as_kernels_do(row_, [&](RowOfKernel& row) {
+      row.offset = std::nearbyint(row_.q[0] - results_.y[0] / divisors_[0]);
+      for (std::size_t k = 0; k < causes.size(); ++k) {
+        const QuantizedRule rule = causes[k].rule(judge_.asked.quantization, row);
+        const ScaleInterval* const shared = amaxes.empty() ? nullptr : &amaxes[k];
+        counts.explained[k] += judge_.explains(rule, row_, divisors_, shared) ? 1 : 0;
+      }
+    });
   }
 
  private:
@@ -355,19 +366,43 @@ class QuantizedChecker {
 
   Found examine(const RowBlock& block) const {
     Found found;
-    TileBuffer buffer;
     RowJudge of_row(judge_.setting);
-    const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
-    for (std::int64_t r = 0; r < block.x.rows; ++r) {
-      const KernelRow row = read(block, r, row_of(actual, r));
-      if (row.is_exact()) {
-        RowJudge::count_exact(std::ssize(row.q), found.q);
-        if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups, found.scale);
-        continue;
-      }
-      judge(row, of_row, found);
-    }
+    for_each_row(block, [&](const KernelRow& row) {
+      if (!row.is_exact()) return judge(row, of_row, found);
+      RowJudge::count_exact(std::ssize(row.q), found.q);
+      if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups, found.scale);
+    });
     return found;
+  }
+
+  // Of each cause, by the number of the scale: the largest of a block's numbers.
+  using Amaxes = std::map<std::int64_t, std::vector<ScaleInterval>>;
+
+  Amaxes amaxes(const RowBlock& block) const {
+    Amaxes most;
+    for_each_row(block, [&](const KernelRow& row) {
+      if (!row.is_finite) return;
+      std::vector<ScaleInterval>& of_scale = most[judge_.plan.scales.first(row.number)];
+      of_scale.resize(causes_.size());
+      judge_.see_as_kernels_do(row, [&](const RowOfKernel& seen) {
+        for (std::size_t k = 0; k < causes_.size(); ++k) {
+          const QuantizedRule rule = causes_[k].rule(judge_.asked.quantization, seen);
+          of_scale[k].take(amax_of(rule.amax_of, rule.error));
+        }
+      });
+    });
+    return most;
+  }
+
+  // Which causes explain rows that share scales.
+  CauseCounts explain(const RowBlock& block, const Amaxes& of_all) const {
+    CauseCounts counts;
+    for_each_row(block, [&](const KernelRow& row) {
+      if (!row.is_finite || row.is_exact() || counts.wrong == kTried) return;
+      const auto& amaxes = of_all.at(judge_.plan.scales.first(row.number));
+      QuantizedBounds(judge_, row).explain(causes_, amaxes, counts);
+    });
+    return counts;
   }
 
   Check check(Check like, const JudgedRows& judged, const CauseCounts& counts) const {
@@ -388,6 +423,15 @@ class QuantizedChecker {
   }
 
  private:
+  static constexpr std::int64_t kTried = 16;  // rows of a block
+
+  template <class See>
+  void for_each_row(const RowBlock& block, const See& see) const {
+    TileBuffer buffer;
+    const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
+    for (std::int64_t r = 0; r < block.x.rows; ++r) see(read(block, r, row_of(actual, r)));
+  }
+
   KernelRow read(const RowBlock& block, std::int64_t r, const RowsIn& actual) const {
     const Backend& backend = judge_.setting.backend;
     KernelRow row{.number = block.first_row + r,
@@ -412,7 +456,6 @@ class QuantizedChecker {
   }
 
   void judge(const KernelRow& row, RowJudge& of_row, Found& found) const {
-    constexpr std::int64_t kTried = 16;  // of a block
     QuantizedBounds bounds(judge_, row);
     const std::vector<double> of_kernel = bounds.of_kernel();
     const std::vector<double> expected = bounds.expected(of_kernel);
@@ -426,8 +469,9 @@ class QuantizedChecker {
           [&](bool is_measured, RowBounds& of_scales) { bounds.of_scales(is_measured, of_scales); },
           found.scale);
     }
-    if (found.q.beyond + found.scale.beyond == wrong || found.causes.wrong == kTried) return;
-    bounds.explain(causes_, found.causes);
+    const bool is_wrong = found.q.beyond + found.scale.beyond > wrong;
+    if (!is_wrong || found.causes.wrong == kTried || judge_.shares_scales()) return;
+    bounds.explain(causes_, {}, found.causes);
   }
 
   const QuantizedJudge& judge_;
@@ -485,6 +529,34 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
         [&](const RowBlock& block) { return checker.examine(block); },
         [&](const QuantizedChecker::Found& of_block) { found.merge(of_block); }, run_options);
   }
+  std::vector<ScaleInterval> largest(judge.shared.size());
+  if (has_elements && judge.shares_scales()) {
+    examine_rows(
+        inputs.x, plan, {}, [&](const RowBlock& block) { return amaxes_of_block(judge, block); },
+        [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
+          for (const auto& [i, most] : of_block) largest[static_cast<std::size_t>(i)].take(most);
+        },
+        run_options);
+    if (judge.has_scales()) found.scale = judge.of_shared(largest);
+    if (found.q.beyond + found.scale.beyond > 0) {
+      QuantizedChecker::Amaxes amaxes;
+      examine_rows(
+          inputs.x, plan, quantization(exact),
+          [&](const RowBlock& block) { return checker.amaxes(block); },
+          [&](const QuantizedChecker::Amaxes& of_block) {
+            for (const auto& [i, of_scale] : of_block) {
+              std::vector<ScaleInterval>& most = amaxes[i];
+              most.resize(of_scale.size());
+              for (std::size_t k = 0; k < of_scale.size(); ++k) most[k].take(of_scale[k]);
+            }
+          },
+          run_options);
+      examine_rows(
+          inputs.x, plan, quantization(exact),
+          [&](const RowBlock& block) { return checker.explain(block, amaxes); },
+          [&](const CauseCounts& of_block) { found.causes.merge(of_block); }, run_options);
+    }
+  }
   Check like = begin_check(inputs.x.info(), inputs.actual.info(), plan, setting);
   Check result = checker.check(like, found.q, found.causes);
   const Shape shape = row_shape(like.x.shape, like.axes);
@@ -495,19 +567,6 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   like.part = "scale";
   like.is_statistic = true;
   Check scale = checker.check(like, found.scale, found.causes);
-  if (judge.shares_scales()) {
-    std::vector<ScaleInterval> largest(has_elements ? judge.shared.size() : 0);
-    if (has_elements) {
-      examine_rows(
-          inputs.x, plan, {}, [&](const RowBlock& block) { return amaxes_of_block(judge, block); },
-          [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
-            for (const auto& [i, most] : of_block) largest[static_cast<std::size_t>(i)].take(most);
-          },
-          run_options);
-    }
-    scale.judged = judge.of_shared(largest);
-    scale.verdict = verdict_of(scale.judged);
-  }
   const std::int64_t first = like.slice ? like.slice->first : 0;
   for (WorstRatio* worst : {&scale.judged.tree, &scale.judged.loop, &scale.judged.scale}) {
     if (!judge.shares_scales()) {

@@ -162,7 +162,8 @@ class QuantizedTrial {
                               std::span<const double> given) const {
     std::vector<double> q(rule.y.size());
     const auto scale_of = [&](double amax) { return rule.scale_of(amax, amax == 0); };
-    if (!amaxes_.empty() && !rule.scale) rule.scale = scale_of(amaxes_[amax_of(k, row)]);
+    if (!amaxes_.empty() && !rule.scale && rule.group == 0)
+      rule.scale = scale_of(amaxes_[amax_of(k, row)]);
     for (std::int64_t first = 0; first < std::ssize(q); first += group_) {
       const double scale =
           rule.scale ? *rule.scale : scale_of(largest(rule.part(rule.amax_of, first, group_)));

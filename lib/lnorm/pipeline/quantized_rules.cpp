@@ -52,7 +52,10 @@ constexpr Change kChanges[] = {
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.scale = row.scale_of_tensor; }},
     {"scale-of-row",
      [](const QuantizedContext& asked, double) {
-       return asked.quantization.group != 0 && asked.quantization.group < asked.row_length;
+       const bool is_of_rows = computes(asked, 0) && asked.shared_scales > 0 && asked.rows > 1 &&
+                               asked.shared_scales < asked.rows;
+       return is_of_rows ||
+              (asked.quantization.group != 0 && asked.quantization.group < asked.row_length);
      },
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.group = std::ssize(row.x); }},
     {"group-{}",
@@ -124,7 +127,7 @@ constexpr Change kChanges[] = {
        auto rounded = std::make_unique<RowBounds>(
            RowBounds{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
        for (std::size_t i = 0; i < rounded->y.size(); ++i) {
-         rounded->bound[i] = keep_in(format, rounded->y[i], rounded->bound[i]);
+         rounded->bound[i] = round_in(format, rounded->y[i], rounded->bound[i]);
        }
        rule.y = rule.amax_of = rounded->y;
        rule.error = rounded->bound;
@@ -248,7 +251,7 @@ RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, D
       line_of(statistics, divisor_of(statistics.variance, setting.formula), errors, setting.kernel);
   fill_rounded_line(line, setting.rounding, steps, x, affine, found.y, found.bound);
   for (std::size_t i = 0; rounds_y && i < x.size(); ++i) {
-    found.bound[i] = keep_in(steps, found.y[i], found.bound[i]);
+    found.bound[i] = round_in(steps, found.y[i], found.bound[i]);
   }
   found.is_bounded = found.is_in_range = errors.is_bounded;
   return found;

@@ -26,7 +26,8 @@ constexpr std::size_t kLargeText = std::size_t{16} << 20;
 
 // What Python's str() makes of a list.
 constexpr const char* kReadPython =
-    "what Python prints becomes JSON by sed 'y/()/[]/; s/nan/NaN/g; s/inf/Infinity/g; "
+    "what Python prints becomes JSON by sed -E 's/np\\.[a-z0-9_]+\\(([^()]*)\\)/\\1/g; y/()/[]/; "
+    "s/nan/NaN/g; s/inf/Infinity/g; "
     "s/None/null/g; "
     "s/True/1/g; s/False/0/g' < 'FILE' > 'FILE.json'";
 

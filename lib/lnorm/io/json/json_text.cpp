@@ -35,8 +35,16 @@ const char* find_bracket(std::string_view text, Is is) noexcept {
   return nullptr;
 }
 
-std::string_view first_line(std::string_view text) {
-  return text.substr(0, text.find_first_of("\r\n"));
+// Those that are not blank.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (!trimmed_json(line).empty()) lines.push_back(line);
+  }
+  return lines;
 }
 
 // Of a line of a table, without blanks around them. has_commas: in place of points.
@@ -61,6 +69,18 @@ bool is_number(const std::string& cell) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
+// What names a row: it begins as no number does.
+bool is_label(const std::string& cell) {
+  return !cell.empty() && cell != "NA" && !is_number(cell) &&
+         cell.find_first_of("+-.,0123456789") != 0;
+}
+
+// What is above a column of labels or numbers of rows.
+bool is_index(const std::string& name) {
+  constexpr std::string_view kNames[] = {"", "\"\"", "id", "index", "idx", "unnamed: 0"};
+  return std::find(std::begin(kNames), std::end(kNames), lower_case(name)) != std::end(kNames);
+}
+
 bool starts_number(std::string_view text) {
   return text.find_first_of("-0123456789NI") == 0;  // NaN and Infinity are some
 }
@@ -73,35 +93,49 @@ std::string_view trimmed_json(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kJsonBlanks) - first + 1);
 }
 
-std::string hint_for_table(const std::string& file, std::string_view text, bool has_header) {
-  if (text.starts_with(kByteOrderMark)) {
-    if (!has_header) return {};
-    text.remove_prefix(kByteOrderMark.size());
-  }
-  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
-  const std::string_view header = first_line(text);
-  const std::string_view rows =
-      has_header ? text.substr(std::min(text.find('\n'), text.size() - 1) + 1, 4096)
-                 : text.substr(0, 4096);
+std::string hint_for_table(const std::string& file, std::string_view text) {
+  constexpr std::size_t kLooked = 4096;
+  const bool has_mark = text.starts_with(kByteOrderMark);
+  if (has_mark) text.remove_prefix(kByteOrderMark.size());
+  const bool is_all = text.size() < kLooked;
+  std::vector<std::string_view> lines = lines_of(text.substr(0, kLooked));
+  if (!is_all && lines.size() > 1) lines.pop_back();  // which may be cut
+  if (lines.empty()) return {};
+  const std::string_view last = lines.back();
   constexpr std::string_view kMarks = ";\t, ";
   const char mark = *std::find_if(kMarks.begin(), kMarks.end() - 1,
-                                  [&](char c) { return rows.find(c) != rows.npos; });
-  const bool has_commas = mark == ';' && rows.find(',') != rows.npos;  // for points
-  const std::vector<std::string> cells = cells_of(first_line(rows), mark, has_commas);
-  const std::vector<std::string> names = cells_of(header, mark, false);
-  constexpr std::string_view kIndexNames[] = {"", "\"\"", "id", "index", "idx", "unnamed: 0"};
-  const bool is_index = names.size() + 1 == cells.size() ||
-                        std::find(std::begin(kIndexNames), std::end(kIndexNames),
-                                  lower_case(names.front())) != std::end(kIndexNames);
-  const bool has_labels = !is_number(cells.front()) || (has_header && is_index);
-  const bool ends_blank = mark != ' ' && cells.size() > 1 && cells.back().empty();
-  if (cells.size() < (has_labels ? 2 : 1)) return {};
-  for (std::size_t i = has_labels ? 1 : 0; i < cells.size(); ++i) {
-    if (!cells[i].empty() && cells[i] != "NA" && !is_number(cells[i])) return {};
+                                  [&](char c) { return last.find(c) != last.npos; });
+  // Commas are points where there are semicolons.
+  const bool has_commas = mark == ';' && text.substr(0, kLooked).find(',') != text.npos;
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string_view line : lines) rows.push_back(cells_of(line, mark, has_commas));
+  const std::vector<std::string> names = rows.front();
+  const bool has_header = std::none_of(names.begin(), names.end(), is_number);
+  if (has_header) rows.erase(rows.begin());
+  if (rows.empty() || (has_mark && !has_header)) return {};
+  const bool is_comment = has_header && names.front().find_first_of("#%") == 0;
+  const bool is_named = has_header && !is_comment;
+  const bool has_labels =
+      is_label(rows.front().front()) ||
+      (is_named && (is_index(names.front()) || names.size() + 1 == rows.front().size()));
+  const bool ends_blank = mark != ' ' && std::all_of(rows.begin(), rows.end(), [](const auto& row) {
+                            return row.size() > 1 && row.back().empty();
+                          });
+  bool has_na = false;
+  for (const auto& row : rows) {
+    for (std::size_t i = has_labels ? 1 : 0; i < row.size(); ++i) {
+      has_na = has_na || row[i] == "NA";
+      if (!row[i].empty() && row[i] != "NA" && !is_number(row[i])) return {};
+    }
+    if (row.size() < (has_labels ? 2 : 1)) return {};
   }
-  const bool has_na = rows.find("NA") != rows.npos;
+  std::vector<std::string> left_out;
+  if (has_header) left_out.emplace_back("the first line");
+  if (has_labels) left_out.emplace_back("the first column");
   return hint_about(
-      file, concat(R"(lines of numbers become JSON by python3 -c "import json, sys; )",
+      file, concat("lines of numbers",
+                   left_out.empty() ? "" : ", without " + joined(left_out, " and ") + ',',
+                   R"( become JSON by python3 -c "import json, sys; )",
                    has_header ? "next(sys.stdin); " : "", "print(json.dumps([[float(v.strip()",
                    has_commas ? ".replace(',', '.')" : "", has_na ? ".replace('NA', 'nan')" : "",
                    mark == ' ' ? ")" : " or 'nan')", " for v in line.split(",

@@ -21,8 +21,9 @@ class MoreLines : public Error {
   using Error::Error;
 };
 
-// Says how lines of numbers, of which text is the start, become JSON; perhaps those below a line of words.
-std::string hint_for_table(const std::string& file, std::string_view text, bool has_header = false);
+// Says how lines of numbers, of which text is the start, become JSON, perhaps without a line of names and a column of labels; empty
+// if they do not.
+std::string hint_for_table(const std::string& file, std::string_view text);
 
 // A JSON text and its name: what messages need to say where something is. Positions are pointers into
 // the text. All that fails throws Error("name:line:column: what"), columns counted in characters.

@@ -284,9 +284,10 @@ std::string hint_to_save_tensors(const std::string& file, std::string_view objec
       "{k: v for k, v in getattr(x, 'state_dict', lambda: ", object.empty() ? "x" : "vars(x)",
       ")().items() if torch.is_tensor(v)}");
   const std::string_view saved =
-      is_member && is_array
-          ? "{k: torch.as_tensor(v) for k, v in x.items() if hasattr(v, '__array__')}"
-      : is_member ? "{k: getattr(v, 'state_dict', lambda: v)() for k, v in x.items()}"
+      is_member && is_array ? "{str(k): torch.as_tensor(v) for k, v in dict(x if hasattr(x, "
+                              "'keys') else enumerate(x)).items() if hasattr(v, '__array__')}"
+      : is_member ? "{str(k): getattr(v, 'state_dict', lambda: v)() for k, v in dict(x if "
+                    "hasattr(x, 'keys') else enumerate(x)).items()}"
       : is_array  ? "torch.as_tensor(x)"
                   : std::string_view(of_all);
   return hint_about(file, concat("in Python, if you trust the file: x = torch.load('FILE', "
