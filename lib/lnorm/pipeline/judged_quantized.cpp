@@ -510,12 +510,14 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   AffineTerm shared;
   if (asked.given_scale == nullptr && plan.row_length > 0) {
     const RunOptions alone{.threads = run_options.threads, .ranks = run_options.ranks};
-    judge.given_scale =
-        scale_of_tensor(inputs.x, plan, quantizer(nullptr), asked.quantization, alone);
     if (judge.shares_scales()) {
       judge.shared = shared_scales(inputs.x, plan, quantizer(nullptr), asked.quantization, alone);
       shared = AffineTerm(judge.shared, {});
     }
+    judge.given_scale =
+        judge.shared.size() == 1
+            ? judge.shared.front()
+            : scale_of_tensor(inputs.x, plan, quantizer(nullptr), asked.quantization, alone);
   } else if (asked.given_scale != nullptr) {
     judge.given_scale = asked.given_scale->number(0).high;
   }
@@ -529,15 +531,17 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
         [&](const RowBlock& block) { return checker.examine(block); },
         [&](const QuantizedChecker::Found& of_block) { found.merge(of_block); }, run_options);
   }
-  std::vector<ScaleInterval> largest(judge.shared.size());
   if (has_elements && judge.shares_scales()) {
-    examine_rows(
-        inputs.x, plan, {}, [&](const RowBlock& block) { return amaxes_of_block(judge, block); },
-        [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
-          for (const auto& [i, most] : of_block) largest[static_cast<std::size_t>(i)].take(most);
-        },
-        run_options);
-    if (judge.has_scales()) found.scale = judge.of_shared(largest);
+    if (judge.has_scales()) {
+      std::vector<ScaleInterval> largest(judge.shared.size());
+      examine_rows(
+          inputs.x, plan, {}, [&](const RowBlock& block) { return amaxes_of_block(judge, block); },
+          [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
+            for (const auto& [i, most] : of_block) largest[static_cast<std::size_t>(i)].take(most);
+          },
+          run_options);
+      found.scale = judge.of_shared(largest);
+    }
     if (found.q.beyond + found.scale.beyond > 0) {
       QuantizedChecker::Amaxes amaxes;
       examine_rows(

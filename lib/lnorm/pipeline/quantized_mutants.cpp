@@ -63,13 +63,16 @@ class QuantizedTrial {
     AffineTerm shared;
     const AffineTerm* scales = asked_.given_scale;
     const RunOptions alone{.threads = run_options_.threads};
-    if (scales == nullptr) {
-      scale_of_tensor_ = scale_of_tensor(inputs_.x, plan_, computed, asked_.quantization, alone);
-    }
+    std::vector<double> of_rows;
     if (plan_.shared_scales > 0) {
-      scales = &(shared = AffineTerm(
-                     shared_scales(inputs_.x, plan_, computed, asked_.quantization, alone), {}));
+      of_rows = shared_scales(inputs_.x, plan_, computed, asked_.quantization, alone);
+      scales = &(shared = AffineTerm(of_rows, {}));
       take_amaxes();
+    }
+    if (of_rows.size() == 1) {
+      scale_of_tensor_ = of_rows.front();
+    } else if (asked_.given_scale == nullptr) {
+      scale_of_tensor_ = scale_of_tensor(inputs_.x, plan_, computed, asked_.quantization, alone);
     }
     const RowQuantizer exact = quantizer(scales);
     each_row([&](const RowsIn& x, const RowOfKernel& row) { compare(exact, x, row); });
