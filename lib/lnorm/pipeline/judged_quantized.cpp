@@ -88,6 +88,7 @@ class QuantizedJudge {
     return decoded(setting.backend, alone_->read(row, 1, buffer));
   }
 
+  // Calls see(row) with what the rules of wrong kernels need of a row; it refers to what lives no longer than the call.
   template <class See>
   void see_as_kernels_do(const KernelRow& row, const See& see) const {
     const std::vector<double> without_residual = alone(row.number);
