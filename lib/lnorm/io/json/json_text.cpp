@@ -108,6 +108,7 @@ std::string hint_for_table(const std::string& file, std::string_view text) {
   // Commas are points where there are semicolons.
   const bool has_commas = mark == ';' && text.substr(0, kLooked).find(',') != text.npos;
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(lines.size());
   for (const std::string_view line : lines) rows.push_back(cells_of(line, mark, has_commas));
   const std::vector<std::string> names = rows.front();
   const bool has_header = std::none_of(names.begin(), names.end(), is_number);
