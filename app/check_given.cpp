@@ -399,6 +399,10 @@ std::string hint_for_second(const Arguments& arguments, const std::string& secon
   if (find_command(second) != nullptr) {
     return concat("the command comes first: lnorm ", second, ' ', shell_word(arguments.words[0]));
   }
+  const std::optional<Format> first = format_of_extension(arguments.words[0]);
+  if (first && format_row(*first).create == nullptr && !format_of_extension(second)) {
+    return concat("a tensor of a file is ", shell_word(arguments.words[0] + ':' + second));
+  }
   const bool may_be_output =
       find_option(arguments.command, "-o") != nullptr && !arguments.has("-o");
   if (!may_be_output || second.find(':') != second.npos) return "";

@@ -36,7 +36,7 @@ constexpr std::array kCommands{
                .puts_out = "Report",
                .run = stats,
                .on_all_ranks = true,
-               .called = "summary describe statistics hist histogram",
+               .called = "summary describe statistics hist histogram mean var variance std moments",
                .examples = "Examples:\n"
                            "  echo '[[1, 2, 4], [3, 3, 9]]' > x.json\n"
                            "  lnorm stats x.json --softmax\n"
@@ -214,7 +214,7 @@ constexpr std::array kCommands{
                .puts_out = "Page",
                .run = report,
                .on_all_ranks = false,
-               .called = "",
+               .called = "page html plot chart figure visualize draw",
                .examples =
                    "The page needs no network and no other file. Its figures are made with Vega;\n"
                    "--spec writes their specifications by themselves, for notebooks.\n"

@@ -213,7 +213,7 @@ using Check = std::function<void(const Outcome&, const Files&, const Expected&)>
 #ifdef LNORM_SANITIZED  // and slow to start
 constexpr int kOneByOne = 1;
 #else
-constexpr int kOneByOne = 6;
+constexpr int kOneByOne = 4;
 #endif
 int walk(FaultFolder& at, const Scenario& scenario, const std::string& call,
          const std::string& what, const Check& check) {

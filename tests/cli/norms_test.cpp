@@ -407,7 +407,7 @@ TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[no
         "--shape 4,6,8,8 --axes 2,3 --affine-axes 1 --dtype bfloat16"_w,
         "--shape 8,6,5,5 --axes 0,2,3 --affine-axes 1 --eps-on std"_w}) {
     CAPTURE(options);
-    if (!support::takes(number++)) continue;
+    if (!support::takes(number++, 3)) continue;
     std::filesystem::remove_all(at / "cases");
     const Outcome made = at.run("inputs -o cases/"_w + options);
     CHECK(made.err == "");

@@ -314,7 +314,7 @@ TEST_CASE(
     "the inputs of lnorm inputs let no wrong kernel pass that quantizes, without a tolerance") {
   int number = 0;
   for (const std::string dtype : {"float32", "bfloat16"}) {
-    if (number > 0 && kOneOf > 1) continue;
+    if (number > 0 && kIsSlow) continue;
     const Workplace files;
     files.shell("lnorm inputs --shape 4,1024 --rms -o cases --dtype " + dtype);
     for (const std::string quantize :
@@ -322,7 +322,7 @@ TEST_CASE(
           "row --dtype float8_e4m3fnuz --amax-max 4 --scale-max 1/80",
           "group:128 --dtype float8_e4m3fn --scale-power-of-two --scale-dtype float8_e8m0",
           "static --given-scale 0.02 --dtype int8"}) {
-      if (!takes(number++)) continue;
+      if (!takes(number++, 2)) continue;
       CAPTURE(dtype, quantize);
       const Outcome found =
           files.shell("lnorm mutants cases --rms --atol 0 --quantize " + quantize);

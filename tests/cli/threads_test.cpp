@@ -38,8 +38,10 @@ TEST_CASE("threads, kernels, files and pipes make no difference to the bytes", "
   for (const Words& options : {Words{}, "--to json"_w, "--rms --dtype float16"_w, "--bias 0.5"_w}) {
     CAPTURE(options);
     const std::string expected = at.output("x.npy --kernel portable --threads 1"_w + options);
+    int number = 0;
     for (const std::string& kernel : kernels) {
       for (const std::string& threads : numbers_of_threads) {
+        if (!takes(number++, 2)) continue;
         CAPTURE(kernel, threads);
         const Words common = Words{"--kernel", kernel, "--threads", threads} + options;
         CHECK((at.output(Words{"x.npy"} + common) == expected));

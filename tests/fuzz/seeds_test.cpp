@@ -75,7 +75,7 @@ TEST_CASE("runs of the program keep what is promised of any input", "[fuzz]") {
 #ifdef LNORM_SANITIZED
   constexpr int kStep = 7;
 #else
-  constexpr int kStep = 1;
+  constexpr int kStep = 3;
 #endif
   int first = 0;
   for (const auto& entry : fs::directory_iterator(data_file("corpus/good"))) {

@@ -178,7 +178,7 @@ TEST_CASE("any axes of any order give the bits of the same rows one after anothe
            Case{{3, 70000}, {1}},
            Case{{2, 40, 3, 4000}, {1, 3}},
        }) {
-    if (lnorm::element_count(c.shape) > 100'000 && !support::takes(number++)) continue;
+    if (lnorm::element_count(c.shape) > 100'000 && !support::takes(number++, 2)) continue;
     check(c, order,
           {{true, true, 2},
            {false, false, 1},
@@ -235,12 +235,12 @@ TEST_CASE("rows whose ways differ go through together", "[layouts]") {
   lnorm::TensorInfo term{"b", lnorm::DType::float32, {kLength}};
   std::vector<float> bias(kLength, GENERATE(0.5f, 1e9f));
   static int number = 0;
-  if (!support::takes(number++)) return;
+  if (!support::takes(number++, 3)) return;
   const lnorm::Affine affine{{}, {term, support::as_bytes(bias), false}};
   for (const lnorm::Backend& backend : lnorm::backends()) {
     CAPTURE(backend.name, plan.wants_mean_and_rstd, options.formula.eps, bias[0]);
     // The reference takes its time: once is enough.
-    const bool is_first = !plan.wants_mean_and_rstd && bias[0] < 1 && support::kOneOf == 1;
+    const bool is_first = !plan.wants_mean_and_rstd && bias[0] < 1 && !support::kIsSlow;
     if (backend.table == nullptr && !is_first) continue;
     const std::vector<std::byte> row_bytes = support::as_bytes(rows);
     const auto y = support::elements_of<float>(property::normalized(

@@ -101,7 +101,7 @@ TEST_CASE("moments of floats are correctly rounded", "[moments]") {
     for (const auto* recipes : {&float_recipes(), &more_recipes()}) {
       for (const Recipe& recipe : *recipes) {
         static int number = 0;
-        if (!support::takes(number++)) continue;
+        if (!support::takes(number++, 3)) continue;
         Random random(static_cast<std::uint64_t>(length));
         INFO(recipe.name << ", " << lnorm::name(dtype) << " x " << length);
         check(floats(dtype, recipe, length, random));
@@ -227,7 +227,7 @@ TEST_CASE("the sum of a long row is exact where its terms cancel", "[moments]") 
   };
   for (const Recipe& recipe : recipes) {
     static int number = 0;
-    if (!support::takes(number++)) continue;
+    if (!support::takes(number++, 3)) continue;
     Random random(10);
     INFO(recipe.name << ", " << lnorm::name(dtype) << " x " << length);
     check(floats(dtype, recipe, length, random));

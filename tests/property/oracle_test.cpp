@@ -90,7 +90,7 @@ TEST_CASE("every result of floats is correctly rounded", "[oracle]") {
   int number = length;
   for (const DType in : kFloats) {
     for (const Recipe& recipe : float_recipes()) {
-      if (!support::takes(number++)) continue;
+      if (!support::takes(number++, 2)) continue;
       Random random(static_cast<std::uint64_t>(length) * 7919 + static_cast<std::uint64_t>(in));
       for (const DType out : kFloats) {
         const Settings settings = random_settings(random, out, length);
@@ -168,7 +168,7 @@ TEST_CASE("a row of a million elements is as exact as a short one", "[oracle][lo
   // The oracle takes its time.
   const bool is_longest = dtype == DType::float32 && name == "rising";
   static int number = 0;
-  if (!is_longest && !support::takes(number++)) return;
+  if (!is_longest && !support::takes(number++, 4)) return;
   const int length = support::share(is_longest ? 1'000'003 : 50'003);
   Random random(17);
   CAPTURE(name);
@@ -185,7 +185,7 @@ TEST_CASE("a constant row gives exactly the bias, whatever its length", "[oracle
   const DType dtype = GENERATE(DType::float16, DType::float32, DType::float64);
   const double value = GENERATE(0.1, -1e30, 3e-40, -0.0);
   static int number = 0;
-  if (!support::takes(number++)) return;
+  if (!support::takes(number++, 3)) return;
   const double most = largest_finite(dtype);
   const Data x =
       floats(dtype, std::vector(static_cast<std::size_t>(length), std::clamp(value, -most, most)));
@@ -508,7 +508,7 @@ TEST_CASE("every float16 beside three partners is normalized right", "[oracle][l
   std::vector<std::byte> bytes;
   std::vector<std::vector<Number>> rows;
   // Where that is slow, some of them.
-  for (std::uint32_t bits = 0; bits < 0x10000; bits += support::share(8) == 8 ? 1 : 7) {
+  for (std::uint32_t bits = 0; bits < 0x10000; bits += support::kIsSlow ? 7 : 1) {
     const lnorm::Float16 half{static_cast<std::uint16_t>(bits)};
     if (!std::isfinite(to_double(half))) continue;
     std::vector<double> values{to_double(half)};

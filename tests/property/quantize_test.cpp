@@ -84,7 +84,7 @@ double as_stored(double q, DType dtype) {
 TEST_CASE("scales and what is divided by them are rounded once each") {
   Random random(57);
   const auto& recipes = float_recipes();
-  for (int c = 0; c < support::share(8000); ++c) {
+  for (int c = 0; c < support::share(8000, 4); ++c) {
     const int length = 1 + static_cast<int>(random() % 40);
     const DType in = kFloats[random() % kFloats.size()];
     const Recipe& recipe = random() % 2 == 0 ? kNormal : recipes[random() % recipes.size()];

@@ -202,7 +202,8 @@ class Emulation {
     change_affine();
     if (k_.wrong == "eps-on-std") k_.formula.eps_on = lnorm::EpsOn::std;
     if (k_.wrong == "eps-on-variance") k_.formula.eps_on = lnorm::EpsOn::variance;
-    if (starts(k_.wrong, "eps-") && !starts(k_.wrong, "eps-on") && k_.wrong != "eps-twice") {
+    if (starts(k_.wrong, "eps-") && !starts(k_.wrong, "eps-on") && k_.wrong != "eps-twice" &&
+        k_.wrong != "eps-sum") {
       k_.formula.eps = std::stod(k_.wrong.substr(4));
     }
     if (k_.wrong == "ddof-1") k_.formula.ddof = 1;
@@ -337,6 +338,9 @@ class Emulation {
     F rstd = on_std ? to<F>(1.0) / (root(s.variance) + eps) : to<F>(1.0) / root(s.variance + eps);
     if (id == "eps-on-both") rstd = to<F>(1.0) / (root(s.variance + eps) + eps);
     if (id == "eps-twice") rstd = to<F>(1.0) / root(s.variance + eps + eps);
+    const F n = to<F>(static_cast<double>(x_.n));
+    if (id == "eps-sum") rstd = to<F>(1.0) / root(s.variance + eps / n);
+    if (id == "eps-on-norm") rstd = to<F>(1.0) / (root(s.variance) + eps / root(n));
     if (id == "divide-by-variance") rstd = to<F>(1.0) / (s.variance + eps);
     if (id == "divide-by-variance-squared") {
       rstd = to<F>(1.0) / ((s.variance + eps) * (s.variance + eps));

@@ -1,18 +1,28 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 namespace support {
 
-// How many of a test's cases it takes: all of them, or one of eleven where sanitizers make it slow. Eleven is prime, so that what
-// is taken of nested loops has all that each loop runs through.
 #ifdef LNORM_SLOW
-constexpr int kOneOf = 11;
+constexpr bool kIsSlow = true;
 #else
-constexpr int kOneOf = 1;
+constexpr bool kIsSlow = false;
 #endif
 
-constexpr int share(int cases) { return (cases + kOneOf - 1) / kOneOf; }
+// How many of a test's cases it takes: one of `of`, and one of eleven where sanitizers make it slow.
+constexpr int one_of(int of) { return kIsSlow ? std::max(of, 11) : of; }
 
-// Whether a test takes the case of this number.
-constexpr bool takes(int number) { return number % kOneOf == 0; }
+constexpr int share(int cases, int of = 1) { return (cases + one_of(of) - 1) / one_of(of); }
+
+// Whether a test takes the case of this number. Multiples of the golden ratio are spread evenly, and in step with nothing: so
+// what is taken of nested loops has all that each loop runs through.
+constexpr bool takes(int number, int of = 1) {
+  constexpr std::uint64_t kAll = std::uint64_t{1} << 32;
+  constexpr std::uint64_t kGolden = 0x9E3779B9;
+  return static_cast<std::uint64_t>(number) * kGolden % kAll <
+         kAll / static_cast<std::uint64_t>(one_of(of));
+}
 
 }  // namespace support

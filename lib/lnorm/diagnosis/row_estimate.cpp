@@ -1,8 +1,11 @@
 #include "lnorm/diagnosis/row_estimate.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "lnorm/core/non_finite.hpp"
 
@@ -16,10 +19,18 @@ constexpr std::size_t kFewValues = 32;
 std::size_t distinct_count(std::span<const double> x) {
   constexpr std::size_t kLooked = 4096;
   const std::span<const double> some = x.first(std::min(x.size(), kLooked));
-  std::vector<double> values(some.begin(), some.end());
-  std::sort(values.begin(), values.end());
-  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
-  return static_cast<std::size_t>(distinct) * x.size() / some.size();
+  // A table that is half full at most, where NaN marks what is free.
+  std::vector<double> seen(std::bit_ceil(2 * some.size() + 1), kNan);
+  std::size_t distinct = 0;
+  for (const double value : some) {
+    constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
+    std::size_t at = (bits * kGolden >> 40) % seen.size();
+    while (!std::isnan(seen[at]) && seen[at] != value) at = (at + 1) % seen.size();
+    distinct += std::isnan(seen[at]) ? 1 : 0;
+    seen[at] = value;
+  }
+  return distinct * x.size() / some.size();
 }
 
 }  // namespace

@@ -35,6 +35,23 @@ bool eps_value(Variant& v, const Context& c, double eps) {
   return asked != eps && (c.has_statistics() || is_nan);
 }
 
+// What a sum of squares is divided by.
+double freedom_of(const Context& c) {
+  return static_cast<double>(std::max<std::int64_t>(1, c.row_length() - c.setting.formula.ddof));
+}
+
+// It is added to the sum of squares, before that is divided.
+bool eps_on_sum(Variant& v, const Context& c, double) {
+  const Formula& asked = c.setting.formula;
+  return asked.eps_on == EpsOn::variance && eps_value(v, c, asked.eps / freedom_of(c));
+}
+
+// It is added to the norm of the deviations, before that is divided.
+bool eps_on_norm(Variant& v, const Context& c, double) {
+  v.formula.eps_on = EpsOn::std;
+  return eps_value(v, c, c.setting.formula.eps / std::sqrt(freedom_of(c)));
+}
+
 bool ddof(Variant& v, const Context& c, double ddof) {
   v.formula.ddof = static_cast<std::int64_t>(ddof);
   return c.setting.formula.ddof != v.formula.ddof && v.formula.ddof < c.row_length();
@@ -497,6 +514,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"eps-1e-12", "eps is 1e-12", "--eps 1e-12", KernelPart::eps_value, eps_value, 1e-12, Pass::both},
     {"eps-1e-8", "eps is 1e-8", "--eps 1e-8", KernelPart::eps_value, eps_value, 1e-8, Pass::both},
     {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3, Pass::both},
+    {"eps-sum", "eps is added to the sum of squares", "", KernelPart::eps_value, eps_on_sum},
+    {"eps-on-norm", "eps is added to the norm of the deviations", "", KernelPart::eps_place, eps_on_norm},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
     {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, Pass::both},

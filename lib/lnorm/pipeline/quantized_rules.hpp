@@ -77,16 +77,17 @@ struct QuantizedRule {
   double result(const QuantizedGrid& grid, double y, double divisor) const;
 };
 
-// A row, as far as rules need it, by the tree bound.
+// What a row is at each step where a wrong kernel may stop, or take its largest element: in each case the exact numbers, and how
+// far off a right kernel's may be by the tree bound. x is referred to.
 struct RowOfKernel {
   std::span<const double> x;
-  RowBounds results;
-  RowBounds unrounded;  // without the last rounding of y, if that is asked for
+  RowBounds results;    // y
+  RowBounds unrounded;  // y without the last rounding of y, if that is asked for
   RowBounds xhat;
   RowBounds before_bias;
-  RowBounds alone;  // of x without the residual, if there is one
-  double scale_of_tensor;
-  double offset = 1;  // of a kernel that adds one to q
+  RowBounds alone;         // results of x without the residual, if there is one
+  double scale_of_tensor;  // what the largest |y| of all rows makes
+  double offset = 1;       // of a kernel that adds one to q
 
   RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine, const Quantization& asked,
               std::span<const double> its_x, std::span<const double> x_alone,

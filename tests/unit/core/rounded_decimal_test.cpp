@@ -50,7 +50,7 @@ void check_rounded(double value) {
 TEST_CASE("decimals are rounded as std::to_chars rounds them", "[rounded_decimal]") {
   std::mt19937_64 random(2026);
   std::normal_distribution<double> normal;
-  for (int i = 0; i < support::share(30'000); ++i) {
+  for (int i = 0; i < support::share(30'000, 4); ++i) {
     const double value = std::abs(normal(random));
     check_rounded(value);
     check_rounded(static_cast<float>(value));

@@ -49,7 +49,7 @@ TEST_CASE("large lists of numbers are read in slices", "[io][json]") {
     const auto values = normals(element_count(shape), 1);
     for (const char* const blank : {"", " \n\t "}) {
       CAPTURE(to_string(shape), blank);
-      if (!support::takes(number++)) continue;
+      if (!support::takes(number++, 4)) continue;
       const std::string text = nested(shape, values, blank);
       for (const InParallel& in_parallel : {InParallel(one_by_one), lnorm::in_parallel(3)}) {
         const auto found = read_slices(text, in_parallel);
@@ -67,7 +67,7 @@ TEST_CASE("what is no tensor is not read in slices", "[io][json]") {
   for (const Shape& shape : {Shape{50'000}, Shape{50'000, 1}, Shape{100, 500}, Shape{8, 2500, 3}}) {
     const auto values = normals(element_count(shape), 1);
     const std::string good = nested(shape, values, "");
-    for (int i = 0; i < support::share(60); ++i) {
+    for (int i = 0; i < support::share(60, 4); ++i) {
       std::string text = good;
       // One or two characters become others, often near each other, so that counts may stay as they were.
       std::size_t at = random() % text.size();

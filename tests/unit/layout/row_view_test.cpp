@@ -104,7 +104,7 @@ TEST_CASE("a tile holds the elements of its rows, whatever the order of the axes
   const auto below = [&](std::int64_t n) {
     return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
   };
-  for (int round = 0; round < support::share(400); ++round) {
+  for (int round = 0; round < support::share(400, 4); ++round) {
     std::vector<std::int64_t> shape(1 + static_cast<std::size_t>(below(5)));
     for (std::int64_t& extent : shape) extent = 1 + below(round % 10 == 0 ? 40 : 6);
     const auto order_in_file = round % 2 == 0 ? lnorm::MemoryOrder::c : lnorm::MemoryOrder::fortran;

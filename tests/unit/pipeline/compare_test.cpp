@@ -132,7 +132,7 @@ TEST_CASE("what is equal byte by byte is compared as if it were decoded", "[pipe
   const auto elements = static_cast<std::size_t>(rows * row_length);
   const std::size_t item = lnorm::item_size(dtype);
   const std::vector<double> special{kNan, kInfinity, -kInfinity, 0.0, -0.0};
-  for (int round = 0; round < support::share(6); ++round) {
+  for (int round = 0; round < support::share(6, 3); ++round) {
     std::vector<double> values(elements);
     for (std::size_t i = 0; i < elements; ++i) {
       // Of each run of 3000 elements either all are zeros, NaN or infinities, or some.
