@@ -24,7 +24,7 @@ std::size_t distinct_count(std::span<const double> x) {
   std::size_t distinct = 0;
   for (const double value : some) {
     constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
-    const std::uint64_t bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
+    const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
     std::size_t at = (bits * kGolden >> 40) % seen.size();
     while (!std::isnan(seen[at]) && seen[at] != value) at = (at + 1) % seen.size();
     distinct += std::isnan(seen[at]) ? 1 : 0;

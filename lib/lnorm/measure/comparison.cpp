@@ -35,7 +35,19 @@ struct Steps {
   static bool is_misrounded_tie(std::uint64_t, const ElementPair&, double) { return false; }
 
   static constexpr bool kReal = false;
+  static constexpr bool kInBlocks = std::is_same_v<T, float>;
 };
+
+// The same of two numbers that are not beyond float32, in 32 bits.
+std::uint32_t float_steps(double actual, double expected) {
+  const auto ordinal = [](double value) {
+    const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(value));
+    return ((bits & 0x7fff'ffff) ^ (bits >> 31)) - (bits >> 31);
+  };
+  const std::int32_t a = ordinal(actual);
+  const std::int32_t e = ordinal(expected);
+  return static_cast<std::uint32_t>(std::max(a, e)) - static_cast<std::uint32_t>(std::min(a, e));
+}
 
 // Real distances, in ulp of the actual dtype at expected, which may be beyond its range.
 class Reals {
@@ -72,6 +84,7 @@ class Reals {
   }
 
   static constexpr bool kReal = true;
+  static constexpr bool kInBlocks = false;
 
  private:
   FloatFormat format_;
@@ -92,7 +105,7 @@ double greatest_difference(double ulps, double ulp) {
 }
 
 // Passes over the pairs of a chunk, row by row. Most of them raise no maximum and are not among the worst, which
-// three comparisons tell.
+// three comparisons tell; of blocks of them, loops without branches.
 template <class Measure>
 class Pass {
  public:
@@ -112,17 +125,68 @@ class Pass {
     if (criteria.max_ulp) bounds_.rank = Ulps::greatest(*criteria.max_ulp, Measure::kReal).rank;
   }
 
+  ~Pass() { comparison_.ulp_counts.append(others_); }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
   void see(const Chunk& actual, const Chunk& expected, std::int64_t first, const RowRun& run) {
     comparison_.elements += run.skipped;
     comparison_.left_out += run.skipped;
     if (run.count == 0) return;
     begin(run);
-    for (std::int64_t i = first; i < first + run.count; ++i) {
+    const std::int64_t end = first + run.count;
+    std::int64_t i = first;
+    if constexpr (Measure::kInBlocks) {
+      while (any_ && i + kBlock <= end && passes_block(actual, expected, i)) i += kBlock;
+    }
+    // Where a block does not pass, the next ones hardly do.
+    for (; i < end; ++i) {
       see({comparison_.elements++,
            {actual.high[i], actual.low[i]},
            {expected.high[i], expected.low[i]}});
     }
     if (places_ == nullptr) return;
+    add_errors(actual, expected, first, run);
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 64;
+
+  // Whether none of the pairs of a block raises a maximum, is among the worst or is out of bounds. Then they are counted.
+  [[gnu::noinline]] bool passes_block(const Chunk& actual, const Chunk& expected,
+                                      std::int64_t first) {
+    std::array<std::uint32_t, kBlock> steps;
+    const double absolute =
+        std::min({absolute_, run_bounds_.absolute, std::numeric_limits<double>::max()});
+    constexpr double kMost = std::numeric_limits<float>::max();
+    int others = 0;
+    for (std::int64_t k = 0; k < kBlock; ++k) {
+      const std::int64_t i = first + k;
+      const double difference = std::fabs(actual.high[i] - expected.high[i]);
+      const double size = std::fabs(expected.high[i]);
+      others |= static_cast<int>(!(difference <= absolute)) |
+                static_cast<int>(!(difference <= relative_ * size)) |
+                static_cast<int>(!(difference <= bounds_.atol + bounds_.rtol * size)) |
+                static_cast<int>(!(std::fabs(actual.high[i]) <= kMost)) |
+                static_cast<int>(actual.low[i] != 0) | static_cast<int>(expected.low[i] != 0);
+    }
+    if (others != 0) return false;
+    std::uint32_t greatest = 0;
+    for (std::int64_t k = 0; k < kBlock; ++k) {
+      steps[k] = float_steps(actual.high[first + k], expected.high[first + k]);
+      greatest = std::max(greatest, steps[k]);
+    }
+    if (greatest > std::min(rank_, run_bounds_.rank)) return false;
+    for (std::int64_t k = 0; k < kBlock; k += 2) {
+      comparison_.ulp_counts.add(Measure::class_of(steps[k]));
+      others_.add(Measure::class_of(steps[k + 1]));
+    }
+    comparison_.elements += kBlock;
+    return true;
+  }
+
+  void add_errors(const Chunk& actual, const Chunk& expected, std::int64_t first,
+                  const RowRun& run) {
     RowErrors errors{run.row, run.count, mismatched_};
     for (std::int64_t i = first; places_->wants_all_rows && i < first + run.count; ++i) {
       if (!std::isfinite(actual.high[i]) || !std::isfinite(expected.high[i])) continue;
@@ -132,7 +196,6 @@ class Pass {
     places_->add(errors);
   }
 
- private:
   void begin(const RowRun& run) {
     run_ = &run;
     run_begin_ = comparison_.elements;
@@ -236,6 +299,7 @@ class Pass {
   const RowRun* run_ = nullptr;
   std::int64_t run_begin_ = 0;
   std::int64_t mismatched_ = 0;  // of the run
+  UlpCounts others_;  // of every second pair of blocks: adding to one count waits for the last time
   bool any_ = false;
   double absolute_ = 0;
   double relative_ = 0;
