@@ -378,7 +378,7 @@ void check_check(Arguments& arguments) {
 void check_made_inputs(const Arguments& arguments) {
   if (!arguments.words.empty()) {
     throw Error(concat("inputs reads no tensors, found ", printable(arguments.words.front())),
-                concat("-o ", shell_word(arguments.words.front())));
+                "it makes them: --shape 8,1025 -o cases/");
   }
   if (!arguments.made_shape) throw Error("inputs needs --shape", "--shape 8,1025");
   if (!arguments.has("-o")) throw Error("inputs needs -o, a folder or a file", "-o cases/");

@@ -54,7 +54,7 @@ constexpr std::string_view kAxesHelp = "The normalized axes as a list";
 constexpr std::string_view kKeepGoingHelp =
     "Of several tensors do the others where one cannot be done";
 
-constexpr std::string_view kAxesOrAxis = "here it is --axes, or --axis for the first of several";
+constexpr std::string_view kAxesOrAxis = "here it is --axes; --axis A is A and all axes after it";
 constexpr std::string_view kComputed =
     "apply computes them: --save-mean and --save-rstd write them, lnorm grad takes them as --mean "
     "and --rstd";
@@ -82,15 +82,20 @@ constexpr std::array<NoEffect, 3> kNotQuantized{{{.without = "--quantize"}}};
 constexpr std::array<NoEffect, 3> kTextAlone{{{.beside = kReportOptions}}};
 constexpr std::array<NoEffect, 3> kShownOrOnPage{{{.beside = "--quiet --csv", .unless = "--page"}}};
 
-constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstddev rsigma";
+constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstd invstddev rsigma";
 constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
 
 void set_axes(Arguments& a, NormalizedAxes axes) {
   a.axes = axes;
   a.normalization.options.axes = std::move(axes);
 }
-void set_axis(Arguments& a, const Value& v) { set_axes(a, FirstAxis{v.integer()}); }
-void set_one_axis(Arguments& a, const Value& v) { set_axes(a, AxisList{{v.integer()}}); }
+std::int64_t one_axis(const Value& v) {
+  if (v.text.find(',') == v.text.npos) return v.integer();
+  throw Error(concat(v.option, ": '", printable(v.text), "' is not an integer"),
+              concat("here it is --axes ", shell_word(v.text)));
+}
+void set_axis(Arguments& a, const Value& v) { set_axes(a, FirstAxis{one_axis(v)}); }
+void set_one_axis(Arguments& a, const Value& v) { set_axes(a, AxisList{{one_axis(v)}}); }
 void set_shape(Arguments& a, const Value& v) { set_axes(a, NormalizedShape{v.list()}); }
 void set_axis_list(Arguments& a, const Value& v) { set_axes(a, AxisList{v.list()}); }
 
@@ -276,7 +281,7 @@ constexpr Option kOptions[] = {
     Option("--actual-rstd", kCheck, kKernel, "T", "The same of their rstd",
            set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
-            .called = {{{"save-rstd saved-rstd invstd save-invstd rstd-out"}}}}),
+            .called = {{{"save-rstd saved-rstd save-invstd rstd-out"}}}}),
     Option("--mean", kGiven, kNormalization, "T",
            "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
            "as batch norm's running_mean",
@@ -388,8 +393,7 @@ constexpr Option kOptions[] = {
     Option("--rms", kNormalizing, kNormalization, kFlag,
            "RMS norm: no mean; the mean of squares (divided by n - N) for the variance",
            [](Arguments& a, const Value&) { a.normalization.options.formula.rms = true; },
-           {.called = {{{"rmsnorm rms-norm no-center no-mean"},
-                        {"center", "the mean is subtracted, unless --rms is given"}}}}),
+           {.called = {{{"rmsnorm rms-norm no-mean"}}}}),
     Option("--residual", kNormalizing & ~kInputs, kNormalization, "T",
            "Is added to the input before all else: a tensor of the same shape",
            set_tensor<TensorRole::residual>),
@@ -715,6 +719,7 @@ constexpr Option kOptions[] = {
             .called = {{{"rstd std", kReported, kStats | kReport},
                         {"rstd", kOfStats, kShow},
                         {"rstd invvar", kComputed},
+                        {"save-invstd save-invvar", kComputed},
                         {"std save-std", "--save-rstd writes rstd, which is 1 / std"}}}}),
     Option("--save-variance", kApply, kOutput, "PATH",
            "The same of their variances, as lnorm grad --variance takes them; by --rms the mean of "
@@ -891,7 +896,7 @@ constexpr Option kOptions[] = {
     Option("-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
            {.called = {{{"elementwise-affine no-elementwise-affine no-affine no-weight no-bias",
                          kNoAffine},
-                        {"use-scale use-bias", kNoAffine},
+                        {"use-scale use-bias center no-center no-scale", kNoAffine},
                         {"in input input-file file i x f",
                          "an input is named without an option: lnorm x.npy"},
                         {"tol", "the tolerances, --rtol and --atol, are options of lnorm compare"},

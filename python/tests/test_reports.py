@@ -188,10 +188,17 @@ class Reports(unittest.TestCase):
     def test_a_bug_that_rounding_hides_is_a_warning(self):
         x = 2.3 * np.random.default_rng(3).normal(size=(64, 256)).astype(np.float32)
         y = lnorm.layer_norm(x, eps=1e-6)
-        with self.assertWarnsRegex(UserWarning, "within rounding, but .* \\(eps-1e-6\\) is closer"):
+        with self.assertWarnsRegex(UserWarning, "within rounding, but another formula is closer, .*\\(eps-1e-6\\)"):
             testing.assert_layer_norm(y, x)
         with self.assertRaisesRegex(AssertionError, "eps-1e-6"):
             testing.assert_layer_norm(y, x, strict=True)
+
+    def test_what_criteria_let_pass_is_a_warning(self):
+        y = lnorm.layer_norm(X, eps=3e-4)
+        with self.assertWarnsRegex(UserWarning, "the criteria hold, but y differs: eps is 0.0003"):
+            testing.assert_layer_norm(y, X, rtol=1e-2)
+        with self.assertRaisesRegex(AssertionError, "eps is 0.0003"):
+            testing.assert_layer_norm(y, X, rtol=1e-2, strict=True)
 
     def test_mutants_are_the_program_s(self):
         x = SEEDS / "eps_on_std/x.npy"

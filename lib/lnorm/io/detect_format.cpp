@@ -199,8 +199,7 @@ Format detect_format(ByteSource& source) {
   // No more than it takes: a pipe may be slow.
   std::string_view head = as_text(source.peek(32));
   if (trimmed_json(head).empty()) head = as_text(source.peek(ByteSource::kLookAhead));
-  if (head.empty())
-    source.fail("is empty, expected a tensor (.npy, .npz, .safetensors, .pt or JSON)");
+  if (head.empty()) source.fail("is empty, expected a tensor");
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (is_zip(head)) return Format::npz;
   if (head.starts_with(kGgufMagic)) return Format::gguf;

@@ -408,6 +408,7 @@ class QuantizedChecker {
 
   Check check(Check like, const JudgedRows& judged, const CauseCounts& counts) const {
     like.judged = judged;
+    like.is_quantized = true;
     like.verdict = verdict_of(like.judged);
     std::vector<FormulaFit>& explanations = like.diagnosis.explanations;
     for (std::size_t k = 0; k < counts.explained.size(); ++k) {

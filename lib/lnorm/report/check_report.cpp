@@ -192,9 +192,9 @@ std::vector<std::string> explanation_lines(const Check& check) {
   const Diagnosis& diagnosis = check.diagnosis;
   if (check.verdict != Verdict::differs) {
     if (diagnosis.hidden) {
-      lines.push_back(concat("warning: within rounding, but ", diagnosis.hidden->words, " (",
-                             diagnosis.hidden->id, ") is closer, in ", diagnosis.closer, " of ",
-                             counted(diagnosis.telling, "row")));
+      lines.push_back(concat("warning: within rounding, but another formula is closer, in ",
+                             diagnosis.closer, " of ", counted(diagnosis.telling, "row"), ": ",
+                             diagnosis.hidden->words, " (", diagnosis.hidden->id, ")"));
     }
     return lines;
   }
@@ -210,6 +210,9 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
   } else if (const FormulaFit* const near = diagnosis.most_like()) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
+  } else if (check.is_quantized) {
+    lines.emplace_back(
+        "no known mistake of quantization explains this; those of the norm are not tried");
   } else if (!check.is_statistic && check.part != "sum") {
     lines.emplace_back("no known wrong kernel explains this");
     // What float32 loses in parts of what float64 may, and some bits more.
