@@ -155,7 +155,7 @@ class Pass {
   // Whether none of the pairs of a block raises a maximum, is among the worst or is out of bounds. Then they are counted.
   [[gnu::noinline]] bool passes_block(const Chunk& actual, const Chunk& expected,
                                       std::int64_t first) {
-    std::array<std::uint32_t, kBlock> steps;
+    std::uint32_t steps[kBlock];
     const double absolute =
         std::min({absolute_, run_bounds_.absolute, std::numeric_limits<double>::max()});
     constexpr double kMost = std::numeric_limits<float>::max();

@@ -217,7 +217,9 @@ class QuantizedJudge {
     const double error = rule.error[i] + unit * std::fabs(rule.y[i]);
     const double one = rule.result(grid_, rule.y[i] - error, divisor);
     const double other = rule.result(grid_, rule.y[i] + error, divisor);
-    return q >= std::min(one, other) && q <= std::max(one, other);
+    // Kernels whose largest becomes 128 may saturate at -127.
+    const bool is_symmetric = rule.quantization.qmax == 128 && q == -127 && one <= -127;
+    return is_symmetric || (q >= std::min(one, other) && q <= std::max(one, other));
   }
 
   QuantizedGrid grid_;
