@@ -25,10 +25,10 @@ constexpr std::array kCommands{
             "  lnorm x.json --weight '[1, 1, 2]' --bias 0.5 --dtype float32 -o y.npy\n"
             "  cat y.npy | lnorm --axes 0,1 --unbiased --eps 0 --to text\n"
             "\n"
-            "PATH:MEMBER names one tensor of a file of several; - is standard input. JSON has\n"
-            "no dtype: it is read as float64, or as --as says.\n"
-            "Exit status: 0 done, 1 compare or check found a difference or a wrong kernel\n"
-            "passes mutants, 2 anything that kept the work from being done.",
+            "FILE:NAME is one tensor of a file of several; - is standard input. JSON has no\n"
+            "dtype: it is read as float64, or as --as says.\n"
+            "Exit status: 0 if all is done or agrees; 1 if something differs, or if a wrong\n"
+            "kernel passes; 2 after an error.",
         .usage = "[apply] [INPUT...]"},
     CommandRow{.command = kStats,
                .name = "stats",

@@ -282,15 +282,16 @@ constexpr Option kOptions[] = {
            set_tensor<TensorRole::actual_rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"save-rstd saved-rstd save-invstd rstd-out"}}}}),
-    Option("--mean", kGiven, kNormalization, "T",
-           "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
-           "as batch norm's running_mean",
-           set_tensor<TensorRole::mean>,
-           {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
-            .called = {{{"running-mean moving-mean input-mean pop-mean"},
-                        {"training-mode training train use-global-stats",
-                         "with --mean and --variance it is the norm of evaluation, without them "
-                         "that of training"}}}}),
+    Option(
+        "--mean", kGiven, kNormalization, "T",
+        "The rows' means, given and not computed, with --rstd or --variance: one number a row, "
+        "as batch norm's running_mean",
+        set_tensor<TensorRole::mean>,
+        {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
+         .called = {{{"running-mean moving-mean input-mean pop-mean"},
+                     {"training-mode training train use-global-stats momentum track-running-stats",
+                      "with --mean and --variance it is the norm of evaluation, without them "
+                      "that of training"}}}}),
     Option("--rstd", kGiven, kNormalization, "T", "The same of their rstd, 1/sqrt(var + eps)",
            set_tensor<TensorRole::rstd>, {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
@@ -893,14 +894,16 @@ constexpr Option kOptions[] = {
            },
            {.no_effect = kTextAlone, .called = {{{"suppress", "here it is --sci-mode off"}}}}),
     // CLI11 itself does what it says.
-    Option("-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
-           {.called = {{{"elementwise-affine no-elementwise-affine no-affine no-weight no-bias",
-                         kNoAffine},
-                        {"use-scale use-bias center no-center no-scale", kNoAffine},
-                        {"in input input-file file i x f",
-                         "an input is named without an option: lnorm x.npy"},
-                        {"tol", "the tolerances, --rtol and --atol, are options of lnorm compare"},
-                        {"sort sort-by", kEveryRow}}}}),
+    Option(
+        "-h,--help", kAllCommands, kOutput, kFlag, "Print this help message and exit", nullptr,
+        {.called = {{{"affine elementwise-affine no-elementwise-affine no-affine no-weight no-bias",
+                      kNoAffine},
+                     {"use-scale use-bias center no-center no-scale", kNoAffine},
+                     {"device gpu cuda", "all work is done by the processor"},
+                     {"in input input-file file i x f",
+                      "an input is named without an option: lnorm x.npy"},
+                     {"tol", "the tolerances, --rtol and --atol, are options of lnorm compare"},
+                     {"sort sort-by", kEveryRow}}}}),
 };
 
 }  // namespace

@@ -19,11 +19,11 @@
 #include "lnorm/io/tensor_source.hpp"
 
 // What the user names, as tensors:
-//   PATH          a file, "-" for standard input, or a folder; a file that exists under the whole name wins
-//   PATH:NAME     a tensor of a file that holds several (.npz, .safetensors, its index.json, .pt, a JSON object),
+//   FILE          a file, "-" for standard input, or a folder; a file that exists under the whole name wins
+//   FILE:NAME     a tensor of a file that holds several (.npz, .safetensors, its index.json, .pt, a JSON object),
 //                 or of a folder; the number of a line of JSON Lines
-//   PATH:PATTERN  those whose names match (pattern.hpp); a literal name wins
-//   JSON          an array or an object itself, in the place of PATH
+//   FILE:PATTERN  those whose names match (pattern.hpp); a literal name wins
+//   JSON          an array or an object itself, in the place of FILE
 // The content decides the format, then the extension. All throw Error.
 namespace lnorm {
 
@@ -95,7 +95,7 @@ class TensorFinder {
   std::shared_ptr<const TensorSet> latest_;
 };
 
-// JSON Lines: gives each tensor as its line comes, one at each call, and then nothing. "PATH:NAME" is that
+// JSON Lines: gives each tensor as its line comes, one at each call, and then nothing. "FILE:NAME" is that
 // member of every line.
 using TensorLines = std::function<std::optional<OpenedTensor>()>;
 
