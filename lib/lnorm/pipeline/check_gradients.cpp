@@ -406,6 +406,7 @@ class GradientChecker {
       row.losses.mean = gradient.losses.mean * exact.mean_abs;
       row.losses.variance = gradient.losses.variance * exact.variance;
       for (ParameterSums& one : sums) one.add(row);
+      row.statistics = nullptr;
     });
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
