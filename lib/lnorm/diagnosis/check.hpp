@@ -54,8 +54,7 @@ struct Check {
   bool is_sampled = false;    // the best explanation was compared with some rows alone
   bool is_too_long = false;   // a row, for wrong kernels to be tried
   bool is_statistic = false;  // one number a row, for which there are none
-  bool is_quantized =
-      false;  // so are q and its scale, for which mistakes of quantization are tried
+  bool is_quantized = false;  // q or its scale, for which mistakes of quantization are tried
   AffectedNumbers rows;
   AffectedNumbers columns;
   std::vector<std::string> where;
