@@ -9,6 +9,7 @@ import os
 import pathlib
 import queue
 import threading
+from numbers import Integral
 from typing import Any, Iterable
 
 from ._tensors import Tensor, dtype_name, new_array, tensor_of
@@ -174,6 +175,8 @@ class Job:
             return
         words: Iterable[str | None]
         if kind == TENSOR and not isinstance(value, str):
+            if name in ("weight", "bias") and isinstance(value, tuple) and value and all(isinstance(one, Integral) for one in value):
+                raise TypeError(f"{name} is {value!r}, expected a tensor: a shape is normalized_shape={tuple(map(int, value))!r}")
             self.bind(name, value, name)
             return
         if kind in (FLAG, NEGATED):

@@ -10,8 +10,6 @@ __tracebackhide__ = True
 
 
 def _apply(x: Any, weight: Any, bias: Any, options: dict[str, Any]) -> Job:
-    if isinstance(weight, tuple) and weight and all(type(extent) is int for extent in weight):
-        raise TypeError(f"weight is {weight!r}, expected a tensor: a shape is normalized_shape={tuple(weight)!r}")
     return Job(b"apply", {"input": ("x", x)}, {"weight": weight, "bias": bias, **options})
 
 

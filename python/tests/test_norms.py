@@ -283,6 +283,7 @@ class Arrays(unittest.TestCase):
             (ValueError, r"weight has shape \(2\), but the normalized shape is \(3\)", lambda: lnorm.layer_norm(x, [1, 2])),
             (ValueError, "found both .*axes.*, expected one of", lambda: lnorm.layer_norm(x, axes=0, normalized_shape=3)),
             (TypeError, "a shape is normalized_shape=\\(2, 3\\)", lambda: lnorm.layer_norm(x, (2, 3))),
+            (TypeError, "a shape is normalized_shape=\\(3,\\)", lambda: lnorm.check(x, x, (np.int64(3),))),
             (ValueError, "groups", lambda: lnorm.layer_norm(x, axes=0, groups=1)),
             (ValueError, "affine_axes", lambda: lnorm.group_norm(x, 1, affine_axes=1)),
             (ValueError, "3 channels", lambda: lnorm.group_norm(x, 2)),

@@ -18,6 +18,13 @@ Shape worst_index(const Check& check, const WorstRatio& worst) {
   return index_in_file(check.actual, check.axes, first + worst.row, worst.element);
 }
 
+// On the side of 1 where the ratio is.
+std::string ratio_text(double ratio) {
+  int digits = 3;
+  while (digits < 17 && ratio != 1 && rounded_text(ratio, digits) == "1") ++digits;
+  return rounded_text(ratio, digits);
+}
+
 std::string unjudged_text(const Check& check) {
   // A gradient may leave the range of its dtype though x is finite.
   const std::string_view what = check.part.empty() ? "x" : "the exact result";
@@ -174,7 +181,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
   if (is_judged && tree.ratio > 0) {
     found.emplace_back(
         "worst element",
-        concat(rounded_text(tree.ratio, 3), tree.ratio > 1 ? " times" : " of", " what rounding in ",
+        concat(ratio_text(tree.ratio), tree.ratio > 1 ? " times" : " of", " what rounding in ",
                name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
                value_text(Number{tree.actual}, c.actual.dtype), ", exact ",
                rounded_text(tree.exact, 9)));
@@ -212,7 +219,9 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
   } else if (check.is_quantized) {
     lines.emplace_back(
-        "no known mistake of quantization explains this; those of the norm are not tried");
+        "no known mistake of quantization explains this; mistakes of the norm, such as another "
+        "eps, "
+        "are not tried");
   } else if (!check.is_statistic && check.part != "sum") {
     lines.emplace_back("no known wrong kernel explains this");
     // What float32 loses in parts of what float64 may, and some bits more.
@@ -254,7 +263,7 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
     text.folded(printable(tensor.name), ": ", c.agrees() ? style.good(verdict) : style.bad(verdict),
                 is_loop ? ", as a loop's" : "",
                 ratio == 0 ? ""
-                           : concat(", worst element ", rounded_text(ratio, 3),
+                           : concat(", worst element ", ratio_text(ratio),
                                     ratio > 1 ? " times" : " of", " what rounding explains"));
     if (c.judged.unjudged_rows > 0) text.raw(style.folded("not judged: " + unjudged_text(c), 2));
     if (c.comparison && !c.comparison->equal()) text.raw(style.folded(criteria_line(c, style), 2));
