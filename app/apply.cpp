@@ -68,7 +68,7 @@ class Normalization {
         writers.push_back(std::make_unique<RowWriter>(sink, plan, dtype));
       }
     }
-    observers.reserve(writers.size() + 1);  // and the sum's
+    observers.reserve(writers.size() + 1);  // one more for the sum
     for (const auto& writer : writers) observers.push_back(writer.get());
     TensorSink& sink = outputs_.sink(0);
     const bool others_take_parts =

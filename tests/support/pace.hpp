@@ -11,7 +11,7 @@ constexpr bool kIsSlow = true;
 constexpr bool kIsSlow = false;
 #endif
 
-// How many of a test's cases it takes: one of `of`, and one of eleven where sanitizers make it slow.
+// A test takes one of so many of its cases: one of `of`, or, where sanitizers make it slow, one of eleven if that is fewer.
 constexpr int one_of(int of) { return kIsSlow ? std::max(of, 11) : of; }
 
 constexpr int share(int cases, int of = 1) { return (cases + one_of(of) - 1) / one_of(of); }

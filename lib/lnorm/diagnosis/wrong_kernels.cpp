@@ -40,13 +40,13 @@ double freedom_of(const Context& c) {
   return static_cast<double>(std::max<std::int64_t>(1, c.row_length() - c.setting.formula.ddof));
 }
 
-// It is added to the sum of squares, before that is divided.
+// eps is added to the sum of squares, which is divided then.
 bool eps_on_sum(Variant& v, const Context& c, double) {
   const Formula& asked = c.setting.formula;
   return asked.eps_on == EpsOn::variance && eps_value(v, c, asked.eps / freedom_of(c));
 }
 
-// It is added to the norm of the deviations, before that is divided.
+// eps is added to the norm of the deviations, which is divided then.
 bool eps_on_norm(Variant& v, const Context& c, double) {
   v.formula.eps_on = EpsOn::std;
   return eps_value(v, c, c.setting.formula.eps / std::sqrt(freedom_of(c)));

@@ -38,7 +38,7 @@ struct Steps {
   static constexpr bool kInBlocks = std::is_same_v<T, float>;
 };
 
-// The same of two numbers that are not beyond float32, in 32 bits.
+// ulp_distance<float> of two numbers that are not beyond float32, in 32 bits: compilers vectorize it.
 std::uint32_t float_steps(double actual, double expected) {
   const auto ordinal = [](double value) {
     const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(value));
@@ -105,7 +105,7 @@ double greatest_difference(double ulps, double ulp) {
 }
 
 // Passes over the pairs of a chunk, row by row. Most of them raise no maximum and are not among the worst, which
-// three comparisons tell; of blocks of them, loops without branches.
+// three comparisons tell, or, for a block of pairs at once, loops without branches.
 template <class Measure>
 class Pass {
  public:

@@ -77,12 +77,12 @@ struct QuantizedRule {
   double result(const QuantizedGrid& grid, double y, double divisor) const;
 };
 
-// What a row is at each step where a wrong kernel may stop, or take its largest element: in each case the exact numbers, and how
-// far off a right kernel's may be by the tree bound. x is referred to.
+// A row at each step where a wrong kernel may stop, or take the largest element: the exact numbers, and how far off those of a
+// right kernel may be by the tree bound. It refers to x.
 struct RowOfKernel {
   std::span<const double> x;
   RowBounds results;    // y
-  RowBounds unrounded;  // y without the last rounding of y, if that is asked for
+  RowBounds unrounded;  // y that is not rounded, if its rounding is asked for
   RowBounds xhat;
   RowBounds before_bias;
   RowBounds alone;         // results of x without the residual, if there is one
