@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -431,6 +432,25 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-5"_w + outputs);
   files.output("grad x.npy --dy dy.npy --weight w.npy --dx dx.npy"_w);
   CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
+
+  // Sums of twelve rows each, joined in float16.
+  files.write("sum.json", json(std::vector<double>(kColumns, 0)).dump());
+  for (std::int64_t first = 0; first < kRows; first += 12) {
+    const std::string rows = std::to_string(first) + ":" + std::to_string(first + 12);
+    files.output("grad x.npy --dy dy.npy --dtype float16 --dweight part.npy --rows"_w +
+                 Words{std::min(first + 12, kRows) == kRows ? std::to_string(first) + ":" : rows});
+    files.output("convert part.npy -o part.json"_w);
+    const auto sum = json::parse(files.read("sum.json")).get<std::vector<double>>();
+    auto joined = json::parse(files.read("part.json")).get<std::vector<double>>();
+    std::ranges::transform(joined, sum, joined.begin(), std::plus<>());
+    files.write("joined.json", json(joined).dump());
+    files.output("convert joined.json --dtype float16 -o sum.npy"_w);
+    files.output("convert sum.npy -o sum.json"_w);
+  }
+  // So few rows do not tell whether each was rounded.
+  const std::string partials = files.run("check x.npy --dy dy.npy --actual-dweight sum.npy"_w).out;
+  CHECK(partials.find("cause: ") != std::string::npos);
+  CHECK(partials.find("float16-partials") != std::string::npos);
 
   // One weight for all columns.
   files.output("grad x.npy --dy dy.npy --weight 1.5 --dweight one.npy"_w);

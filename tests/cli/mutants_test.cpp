@@ -319,7 +319,8 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   const Words affine = "x.json --weight w.json --bias b.json --rtol 1e-2 --atol 1e-2"_w;
   for (const Words& options :
        {"--dtype float32"_w, "--rms --eps-on std --ddof 1 --residual r.json --dtype float16"_w,
-        "--zero-centered-weight --round xhat --dtype bfloat16 --eps 1e-4"_w}) {
+        "--zero-centered-weight --round xhat --dtype bfloat16 --eps 1e-4"_w,
+        "--round sum,xhat,product --residual r.json --dtype float16"_w}) {
     alive.merge(files.survivors(affine + options));
   }
   files.write("x7.json", numbers(8, 1031, 1e-6));
@@ -336,8 +337,10 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   for (const json& kernel : tried.at("mutants")) {
     const auto id = kernel.at("id").get<std::string>();
     if (id.starts_with("byte-order") || id == "other-dtype") continue;
-    // No statistics are given here, and there are no groups.
-    if (id == "own-statistics" || id == "weight-tiled") continue;
+    // No statistics are given here, there are no groups, and mutants knows a sum with a residual as it is rounded alone.
+    if (id == "own-statistics" || id.starts_with("given-") || id == "weight-tiled" ||
+        id == "unrounded-sum")
+      continue;
     CAPTURE(id);
     CHECK(alive.contains(id));
   }

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <iostream>
 #include <random>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/wrong_kernels.hpp"
@@ -80,7 +83,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       "layer-norm",
       // Options that the emulation has not, and a residual.
       "no-residual", "residual-twice", "rounded-sum", "weight-tiled", "weight-without-one",
-      "weight-transposed", "bias-transposed", "unrounded",
+      "weight-transposed", "bias-transposed", "unrounded", "unrounded-sum", "unrounded-xhat",
+      "unrounded-product",
       // Float32 outputs cannot show these.
       "rounded-xhat", "rounded-product", "other-dtype", "truncated", "away",
       // Nothing leaves float16.
@@ -92,7 +96,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       // Loses nothing where the mean is 0.
       "one-pass",
       // tests/cli/norms_test.cpp gives statistics.
-      "own-statistics"};
+      "own-statistics", "given-variance-biased", "given-variance-unbiased"};
   constexpr std::array<std::int64_t, 2> kLengths{64, 1025};
   std::set<std::string> seen;
   for (const std::int64_t n : kLengths) {
@@ -153,6 +157,61 @@ TEST_CASE("a wrong kernel that is in no list gets no wrong name", "[check]") {
     if (id == "weight-every-second")
       CHECK(where(found) == "every 2nd column from 1 on in all rows");
     if (id == "sign-of-column") CHECK(where(found) == "column 100 in all rows");
+  }
+}
+
+TEST_CASE("rows that are the norms of other rows are told", "[check]") {
+  constexpr std::int64_t kRows = 48;
+  constexpr std::int64_t kLength = 40;
+  std::mt19937_64 random(19);
+  const Tensor x = emulated::input(0, kRows, kLength, DType::float32, random);
+  const emulated::Affine affine = emulated::affine(1, kLength, DType::float32, random);
+  const Kernel right;
+  const Tensor y = emulated::run(right, x, affine.weight, affine.bias);
+  const auto told = [&](const std::function<std::int64_t(std::int64_t)>& of) {
+    Tensor moved = y;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      std::copy_n(y.numbers.begin() + of(r) * kLength, kLength,
+                  moved.numbers.begin() + r * kLength);
+    }
+    const Check found = emulated::check(x, DType::float32, moved, right, {}, affine);
+    if (explanation(found) != "other-rows") return explanation(found);
+    return found.diagnosis.explanations.front().words;
+  };
+  CHECK(told([](std::int64_t r) { return (r + kRows - 5) % kRows; }) ==
+        "rows are the norms of those 5 rows before them");
+  CHECK(told([](std::int64_t r) { return (r + 7) % kRows; }) ==
+        "rows are the norms of those 7 rows after them");
+  CHECK(told([](std::int64_t r) { return kRows - 1 - r; }) ==
+        "rows are the norms of the rows in reverse order");
+  CHECK(told([](std::int64_t) { return 3; }) == "rows are the norm of row 3");
+  CHECK(told([](std::int64_t r) { return r / 4; }) == "row i is the norm of row i / 4");
+  CHECK(told([](std::int64_t r) { return r % 16; }) == "row i is the norm of row i mod 16");
+  CHECK(told([](std::int64_t r) {
+          return r * 31 % kRows;
+        }).starts_with("rows are the norms of other rows: row "));
+  // One of them is that of no row.
+  Tensor other = y;
+  std::rotate(other.numbers.begin(), other.numbers.begin() + 5 * kLength, other.numbers.end());
+  other.numbers[7] += 0.01;
+  CHECK(explanation(emulated::check(x, DType::float32, other, right, {}, affine)) ==
+        "none of these");
+}
+
+TEST_CASE("a factor is told that is the root of a plain number, or beside rounded numbers",
+          "[check]") {
+  std::mt19937_64 random(23);
+  const Tensor x = emulated::input(0, 4, 8192, DType::float32, random);
+  const Kernel right{
+      DType::float32, {Order::Kind::blocks, 32}, DType::bfloat16, DType::float32, {}, ""};
+  const Tensor y = emulated::run(right, x, {}, {});
+  for (const auto& [factor, id] :
+       {std::pair(1.02, "factor=1.02"), std::pair(std::sqrt(0.5), "factor=0.707106781")}) {
+    Tensor scaled = y;
+    for (double& number : scaled.numbers) {
+      number = emulated::rounded(number * factor, DType::bfloat16);
+    }
+    CHECK(explanation(emulated::check(x, DType::float32, scaled, right, {}, {})) == id);
   }
 }
 

@@ -203,8 +203,11 @@ class Emulation {
     if (k_.wrong == "eps-on-std") k_.formula.eps_on = lnorm::EpsOn::std;
     if (k_.wrong == "eps-on-variance") k_.formula.eps_on = lnorm::EpsOn::variance;
     if (starts(k_.wrong, "eps-") && !starts(k_.wrong, "eps-on") && k_.wrong != "eps-twice" &&
-        k_.wrong != "eps-sum") {
+        k_.wrong != "eps-sum" && k_.wrong != "eps-max") {
       k_.formula.eps = std::stod(k_.wrong.substr(4));
+    }
+    if (k_.wrong == "float16-x" || k_.wrong == "bfloat16-x") {
+      for (double& number : x_.numbers) number = rounded(number, narrow_dtype());
     }
     if (k_.wrong == "ddof-1") k_.formula.ddof = 1;
     if (k_.wrong == "ddof-0") k_.formula.ddof = 0;
@@ -340,6 +343,14 @@ class Emulation {
     if (id == "eps-twice") rstd = to<F>(1.0) / root(s.variance + eps + eps);
     const F n = to<F>(static_cast<double>(x_.n));
     if (id == "eps-sum") rstd = to<F>(1.0) / root(s.variance + eps / n);
+    if (id == "eps-max") {
+      double size = 0;
+      for (const F& element : elements(r)) {
+        size = std::max(size, std::fabs(static_cast<double>(element)));
+      }
+      const F most = to<F>(size);
+      rstd = to<F>(1.0) / root(s.variance + eps * most * most);
+    }
     if (id == "eps-on-norm") rstd = to<F>(1.0) / (root(s.variance) + eps / root(n));
     if (id == "divide-by-variance") rstd = to<F>(1.0) / (s.variance + eps);
     if (id == "divide-by-variance-squared") {
@@ -407,6 +418,10 @@ class Emulation {
       if (id == "float16-y" || id == "bfloat16-y") {
         y = to<F>(rounded(static_cast<double>(y), narrow_dtype()));
       }
+      if (id == "tf32-y")
+        y = to<F>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(y),
+                                                       10 - std::ilogb(static_cast<double>(y)))),
+                             std::ilogb(static_cast<double>(y)) - 10));
       if (id == "tanh") y = to<F>(std::tanh(static_cast<double>(y)));
       if (id == "fixed-point") {
         y = to<F>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(y), 5)), -5));
@@ -450,7 +465,7 @@ class Emulation {
   }
 
   Kernel k_;
-  const Tensor& x_;
+  Tensor x_;
   bool has_weight_;
   bool has_bias_;
   std::vector<F> weight_;

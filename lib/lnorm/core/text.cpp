@@ -139,7 +139,11 @@ std::string shortest_text(double number, double error) {
                           .ptr;
     double read = 0;
     std::from_chars(buffer.data(), end, read);
-    if (digits == 17 || std::fabs(read - number) <= error) return {buffer.data(), end};
+    if (digits < 17 && std::fabs(read - number) > error) continue;
+    constexpr double kPlain = 1e15;  // whole numbers have no exponent
+    const bool is_plain = std::trunc(read) == read && std::fabs(read) < kPlain;
+    return is_plain ? std::to_string(static_cast<long long>(read))
+                    : std::string(buffer.data(), end);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <set>
 #include <sstream>
@@ -48,7 +49,7 @@ bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& outp
 }
 
 double shortest_within(double number, double error) {
-  return std::stod(shortest_text(number, error));
+  return std::strtod(shortest_text(number, error).c_str(), nullptr);
 }
 std::string number_text(double number) { return shortest_text(number, 0); }
 
@@ -319,6 +320,7 @@ class Search {
     double ay = 0;
     double yy = 0;
     double squares = 0;
+    double count = 0;
     VariantRow row;
     for (const SampleRow& sampled : sample_.rows) {
       if (is_lost(sampled, setting_) || !evaluate(asked_, sample_, sampled, row)) continue;
@@ -327,17 +329,27 @@ class Search {
         ay += sampled.actual[i] * row.y[i];
         yy += row.y[i] * row.y[i];
         squares += std::pow(row.bound[i] * row.y[i], 2);
+        count += 1;
       }
     }
-    if (yy > 0) add_factor(ay / yy, 3 * std::sqrt(squares / 3) / yy);
+    // What repeats is off alike, and there are not many numbers of 16 bits.
+    const double numbers = std::ldexp(1.0, setting_.output.precision());
+    const double repeated = std::max(1.0, count / numbers);
+    if (yy > 0) add_factor(ay / yy, 3 * std::sqrt(repeated * squares / 3) / yy);
   }
 
   void add_factor(double factor, double error) {
-    const double number = shortest_within(factor, error);
+    double number = shortest_within(factor, error);
+    // The root of a plainer number goes before it.
+    const double square = shortest_within(factor * factor, 2 * std::fabs(factor) * error);
+    const double root = std::copysign(std::sqrt(square), factor);
+    if (number_text(square).size() + 1 < number_text(number).size()) {
+      number = shortest_within(root, 1e-9 * std::fabs(root));
+    }
     const bool is_whole = std::fabs(number) == 1 || !(std::fabs(factor - 1) > error);
     if (is_whole || !std::isfinite(number) || number == 0) return;
     // Of what was rounded before.
-    const DType output = setting_.output.dtype();
+    const OutputFormat& output = setting_.output;
     if (const Change* const later =
             add_found("factor=", number, "y is multiplied by", "", [=](Variant& v) {
               v.y_in = output;

@@ -8,6 +8,7 @@
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/diagnosis.hpp"
+#include "lnorm/diagnosis/gradient_variant.hpp"
 
 namespace lnorm {
 
@@ -114,11 +115,11 @@ class GradientSearch {
       for (const NamedKernel* const kernel : trial.kernels) {
         if (!kernel->row->change(trial.variant, context_, kernel->parameter)) return;
       }
-      // The bound of narrow sums is so wide that beside another wrong part it covers anything.
+      // Beside another wrong part noise may be anything.
       const Backward& v = trial.variant.backward;
       const bool is_alike = trial.variant.statistics_in == v.sums;
-      if (v.is_any_order && is_pair && !is_alike) return;
-      if (v.is_any_order == is_coarse) trials.push_back(std::move(trial));
+      if (v.is_noise() && is_pair && !is_alike) return;
+      if (v.is_noise() == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : *kernels_) {
       if (count == 1) add({&first});
@@ -270,17 +271,33 @@ class GradientSearch {
     }
   }
 
-  // The bound of sums in a narrow dtype covers much: they must come near to it.
-  bool is_coarse_enough(const Trial& trial) const {
-    if (!trial.variant.backward.is_any_order) return true;
-    constexpr double kNear = 0.05;
+  // How far off the numbers are, in parts of what they are off by as a rule: of both signs, of about that size, and none stands out. How
+  // near that is; nothing where they are no such noise, or not all results are numbers of the narrow dtype.
+  std::optional<double> noise(const Trial& trial) const {
+    constexpr double kFewest = 8;
+    constexpr double kGreatest = 5;  // the greatest, in parts of the root of the mean square
+    double count = 0;
+    double above = 0;
+    double squares = 0;
+    double greatest = 0;
+    const OutputFormat narrow(*trial.variant.backward.sums);
     for (std::size_t r = 0; r < trial.rows.size(); ++r) {
       const RowBounds& row = trial.rows[r];
       for (std::size_t i = 0; i < row.y.size(); ++i) {
-        if (std::fabs(sample_.actual[r][i] - row.y[i]) >= kNear * row.bound[i]) return true;
+        if (narrow.rounded(sample_.actual[r][i]) != sample_.actual[r][i]) return {};
+        const double off = kNoise * (sample_.actual[r][i] - row.y[i]) / row.bound[i];
+        if (!std::isfinite(off)) return {};
+        count += 1;
+        above += off > 0 ? 1 : 0;
+        squares += off * off;
+        greatest = std::max(greatest, std::fabs(off));
       }
     }
-    return false;
+    const double size = std::sqrt(squares / count);
+    const bool is_noise = count >= kFewest && size >= 1 / kNoiseTimes && size <= kNoiseTimes &&
+                          greatest <= kGreatest * size &&
+                          std::min(above, count - above) >= count / 8;
+    return is_noise ? std::optional(10 * std::fabs(std::log(size))) : std::nullopt;
   }
 
   // Those that explain all, and what may be nearest.
@@ -289,8 +306,13 @@ class GradientSearch {
       const FormulaSums& sums = trial.sums;
       // Without any error the ratio is infinite.
       if (sums.elements == 0 || !(sums.sqnr() > 0 || std::isfinite(sums.sqnr()))) continue;
-      trial.explains =
-          sums.explains_all() && sums.excess <= exact_.sums.excess / 4 && is_coarse_enough(trial);
+      if (trial.variant.backward.is_noise()) {
+        const auto found = sums.explains_all() ? noise(trial) : std::nullopt;
+        trial.explains = found.has_value();
+        trial.score = found.value_or(0);
+      } else {
+        trial.explains = sums.explains_all() && sums.excess <= exact_.sums.excess / 4;
+      }
       // A bound that is wide enough covers what is no such gradient as well.
       if ((sums.explains_all() || trial.variant.backward.sums) && !trial.explains) continue;
       proofs_.push_back(std::move(trial));

@@ -80,7 +80,13 @@ BoundedNumber xhat_of(const Variant& variant, const JudgeSetting& setting, const
   return {y, std::fabs(weight) * error + rounded};
 }
 
-void add_last_rounding(const OutputFormat& output, RowBounds& result) {
+void add_last_rounding(const Variant& variant, const OutputFormat& output, RowBounds& result) {
+  if (const auto& dtype = variant.backward.result_in) {
+    const OutputFormat between(*dtype);
+    for (std::size_t i = 0; i < result.y.size(); ++i) {
+      result.bound[i] += keep_in(between, result.y[i], result.bound[i]);
+    }
+  }
   // Numbers here are off as well, by as much as a float64 kernel's.
   const double kernels = output.dtype() == DType::float64 ? 2 : 1;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
@@ -185,7 +191,7 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, cons
     result.y[i] += row.dy[i];
     result.bound[i] += 2 * u * (std::fabs(row.dy[i]) + std::fabs(result.y[i]));
   }
-  add_last_rounding(setting.output, result);
+  add_last_rounding(variant, setting.output, result);
   return result;
 }
 
@@ -211,7 +217,8 @@ ParameterSums::ParameterSums(const Variant& variant, const KernelContext& contex
       sums_(static_cast<std::size_t>(element_count(context.layout.shape))),
       counts_(sums_.size()),
       sizes_(sums_.size()),
-      errors_(sums_.size()) {
+      errors_(sums_.size()),
+      noise_(variant.backward.is_noise() ? sums_.size() : 0) {
   if (wanted_.empty() || !context.layout.rows.empty()) return;
   for (std::int64_t i = 0; i < context.row_length(); ++i) {
     if (wanted_[static_cast<std::size_t>(context.layout.number(0, i))] != 0) {
@@ -246,6 +253,9 @@ void ParameterSums::add(const SampleRow& row) {
     for (std::size_t i = 0; i < row.dy.size(); ++i) add_element(i);
   }
   for (const std::size_t i : elements_) add_element(i);
+  const bool has_joint = context_.is_written && v.rounded == Backward::Rounded::partials;
+  const bool is_last = row.number + 1 == context_.rows;
+  if (has_joint && ((row.number + 1) % kRowsOfPartials == 0 || is_last)) join_partials();
 }
 
 void ParameterSums::add_term(std::size_t i, double term, double error) {
@@ -253,15 +263,39 @@ void ParameterSums::add_term(std::size_t i, double term, double error) {
   counts_[i] += 1;
   sizes_[i] += std::fabs(term);
   errors_[i] += error;
-  if (!variant_.backward.sums || variant_.backward.is_any_order) return;
-  // What comes in as another number within errors_ may round to another one.
+  if (variant_.backward.sums) add_rounding(i, term);
+}
+
+void ParameterSums::add_rounding(std::size_t i, double term) {
   const double exact = sums_[i];
+  const double half = format_.half_ulp(exact);
+  switch (variant_.backward.rounded) {
+    case Backward::Rounded::terms:
+      noise_[i] += half * half / 3;
+      return;
+    case Backward::Rounded::partials:
+      noise_[i] = std::max(noise_[i], half * half / 3);
+      return;
+    case Backward::Rounded::rows:
+      break;
+  }
+  // What comes in as another number within errors_ may round to another one.
   sums_[i] = format_.rounded(exact);
-  const double ulp = 2 * format_.half_ulp(exact);
+  const double ulp = 2 * half;
   const double off = errors_[i] + context_.setting.kernel.arithmetic.unit *
                                       (std::fabs(exact) + 2 * std::fabs(term));
+  const double of_other = format_.half_ulp(std::fabs(exact) + off);
   const double beyond = off + std::fabs(exact - sums_[i]) - ulp / 2;
-  errors_[i] = beyond >= 0 ? ulp * (std::floor(beyond / ulp) + 1) : 0;
+  errors_[i] = of_other > half ? beyond + half + of_other
+               : beyond >= 0   ? ulp * (std::floor(beyond / ulp) + 1)
+                               : 0;
+}
+
+void ParameterSums::join_partials() {
+  joined_.resize(sums_.size());
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    joined_[i] = format_.rounded(joined_[i] + format_.rounded(std::exchange(sums_[i], 0)));
+  }
 }
 
 void ParameterSums::append(const ParameterSums& next) {
@@ -279,7 +313,7 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
   const KernelModel& kernel = context_.setting.kernel;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   RowBounds result;
-  result.y = sums_;
+  result.y = joined_.empty() ? sums_ : joined_;
   std::vector<double> sizes = sizes_;
   result.bound = errors_;
   std::vector<double> counts = counts_;
@@ -287,7 +321,10 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
   std::vector<double> lost(losses.begin(), losses.end());
   if (is_of_all) lost.assign(sums_.size(), losses.empty() ? 0 : losses.front());
   for (std::size_t i = 0; i < lost.size(); ++i) lost[i] *= kColumnLossFactor * sizes_[i];
-  for (std::vector<double>* const numbers : {&result.y, &counts, &sizes, &result.bound, &lost}) {
+  std::vector<double> noise = noise_;
+  noise.resize(sums_.size());
+  for (std::vector<double>* const numbers :
+       {&result.y, &counts, &sizes, &result.bound, &lost, &noise}) {
     if (context_.is_uniform) {
       double all = 0;
       for (const double number : *numbers) all += number;
@@ -297,18 +334,26 @@ RowBounds ParameterSums::finish(std::span<const double> losses) const {
     }
   }
   for (double& sum : result.y) sum *= variant_.backward.factor;
-  const bool is_rounded = variant_.backward.sums && !variant_.backward.is_any_order;
-  const double unit = variant_.backward.sums ? arithmetic_of(*variant_.backward.sums).unit : u;
+  const OutputFormat& output = context_.setting.output;
   const double own = (of_ == Quantity::dbias ? 0 : 2 * u) + (context_.rounds_dy ? u : 0);
   result.is_in_range = is_in_range_;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
-    const double tree = summation_error(counts[i], unit, kernel.depth);
-    if (!is_rounded) result.bound[i] += (tree + own) * sizes[i] + lost[i] + t;
+    const double tree = summation_error(counts[i], u, kernel.depth);
+    if (!variant_.backward.sums) result.bound[i] += (tree + own) * sizes[i] + lost[i] + t;
     result.bound[i] *= std::fabs(variant_.backward.factor);
     result.is_in_range = result.is_in_range && !(sizes[i] >= greatest);
   }
   result.is_bounded = is_bounded_ && result.is_in_range;
-  add_last_rounding(context_.setting.output, result);
+  if (!variant_.backward.is_noise()) {
+    add_last_rounding(variant_, output, result);
+    return result;
+  }
+  for (std::size_t i = 0; i < noise.size(); ++i) {
+    const double half = output.half_ulp(result.y[i]);
+    // A term that is lost must not be taken for noise.
+    const bool is_told = 2 * kNoiseTimes * std::sqrt(noise[i]) < sizes[i] / counts[i];
+    result.bound[i] = is_told ? kNoise * std::sqrt(noise[i] + half * half / 3) : 0;
+  }
   return result;
 }
 

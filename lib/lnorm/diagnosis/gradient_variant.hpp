@@ -9,6 +9,9 @@
 // docs/numbers.md, "The bounds of gradients".
 namespace lnorm {
 
+inline constexpr double kNoise = 16;
+inline constexpr double kNoiseTimes = 4;  // noise is of its size within this factor
+
 // The bound of a column has its loss so many times, since kernels add its terms in any order.
 inline constexpr double kColumnLossFactor = 6;
 
@@ -35,10 +38,13 @@ class ParameterSums {
   void append(const ParameterSums& next);
   // losses: what the sums lose beside the tree bound, in parts of the sums of magnitudes; of each parameter in the layout's order, of all
   // of them, or none.
+  // Where sums are noise, bounds are kNoise times what they are off by as a rule; 0 where the loss of a term would be as large.
   RowBounds finish(std::span<const double> losses = {}) const;
 
  private:
   void add_term(std::size_t i, double term, double error);
+  void add_rounding(std::size_t i, double term);
+  void join_partials();
 
   Variant variant_;
   const KernelContext& context_;
@@ -54,6 +60,8 @@ class ParameterSums {
   std::vector<double> sizes_;   // sums of their magnitudes
   std::vector<double>
       errors_;  // sums of what the terms are off by; where sums are rounded, what the sum is off by
+  std::vector<double> noise_;   // where sums are noise: mean squares of what they are off by
+  std::vector<double> joined_;  // the sums of partial sums, where they are written
 };
 
 }  // namespace lnorm

@@ -46,8 +46,8 @@ std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
     for (const KernelContext& context : contexts) {
       Variant variant = asked_for(context.setting);
       const bool is_other = kernel.row->change(variant, context, kernel.parameter);
-      // Sums in any order have a bound, but are no numbers.
-      if (is_other && !variant.backward.is_any_order)
+      // Sums in any order are no numbers.
+      if (is_other && variant.backward.rounded != Backward::Rounded::terms)
         trial.formulas.emplace_back(context.of, variant);
     }
     if (!trial.formulas.empty()) result.back().trials.push_back(std::move(trial));

@@ -45,9 +45,17 @@ inline double summation_error(double n, double unit,
 // The spacing of a float dtype's numbers, and rounding to it.
 class OutputFormat {
  public:
-  explicit OutputFormat(DType dtype)
+  explicit OutputFormat(DType dtype) : OutputFormat(dtype, float_format(dtype)) {}
+
+  // What tensor cores make of float32: of its bits 10 of the fraction are left.
+  static OutputFormat tf32() {
+    constexpr double kGreatest = 0x1.ffcp127;
+    return {DType::float32, {.precision = 11, .least_exponent = -136, .greatest = kGreatest}};
+  }
+
+  OutputFormat(DType dtype, const FloatFormat& format)
       : dtype_(dtype),
-        format_(float_format(dtype)),
+        format_(format),
         half_unit_(std::ldexp(1.0, -format_.precision)),
         smallest_half_(std::ldexp(1.0, format_.least_exponent - 1)) {}
 

@@ -115,7 +115,9 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
                                            const SampleRow& sampled, std::span<const double> x,
                                            double& mean) {
   if (sampled.given && !variant.own_statistics) {
-    return statistics_of(x, variant.formula, sampled.given);
+    GivenNumbers given = *sampled.given;
+    given.variance *= variant.given_variance_factor;
+    return statistics_of(x, variant.formula, given);
   }
   // What follows the row, where a statistic reads on.
   const auto rest = [&](const StatisticOf& of) {
@@ -299,8 +301,8 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
     }
     return buffer;
   }
-  if (variant.input == Variant::Input::rounded_sum) {
-    const OutputFormat format(sample.setting->output.dtype());
+  if (variant.input == Variant::Input::rounded_sum || variant.x_in) {
+    const OutputFormat format(variant.x_in.value_or(sample.setting->output.dtype()));
     for (const double x : row.x) buffer.push_back(format.rounded(x));
     return buffer;
   }
@@ -395,7 +397,7 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
   const bool is_away = variant.result == Variant::Result::away;
   if (!is_away && variant.result != Variant::Result::truncated) {
     for (double& y : result.y) {
-      if (variant.y_in) y = OutputFormat(*variant.y_in).rounded(y);
+      if (variant.y_in) y = variant.y_in->rounded(y);
       y = sample.setting->saturates && std::fabs(y) > output.greatest()
               ? std::copysign(output.greatest(), y)
               : output.rounded(y);
@@ -479,10 +481,11 @@ std::optional<UsedStatistics> used_statistics(const Variant& variant, const Samp
                                               const SampleRow& row, std::span<const double> x,
                                               bool is_measured) {
   const KernelModel kernel = kernel_of(variant, *sample.setting);
-  const Formula& formula = variant.formula;
   double mean = 0;
   const auto found = statistics_of(variant, sample, row, x, mean);
   if (!found) return {};
+  Formula formula = variant.formula;
+  if (variant.eps_times_max) formula.eps *= found->max_abs * found->max_abs;
   UsedStatistics used{.row = *found};
   StatisticErrors& errors = used.errors;
   const SumLosses losses =
@@ -543,9 +546,8 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
     result.actual = reread(row.actual, dtype, other, false);
   }
   if (variant.y_in) {
-    const OutputFormat between(*variant.y_in);
     for (std::size_t i = 0; i < result.y.size(); ++i) {
-      result.bound[i] += keep_in(between, result.y[i], result.bound[i]);
+      result.bound[i] += keep_in(*variant.y_in, result.y[i], result.bound[i]);
       result.y[i] *= variant.y_factor;
       result.bound[i] *= std::fabs(variant.y_factor);
     }

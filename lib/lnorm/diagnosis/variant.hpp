@@ -28,6 +28,9 @@ struct StatisticOf {
   bool is_plain() const { return row == Row::own && first == 0 && padded_to == 0; }
 };
 
+// Mutants that round partial sums join those of so many rows.
+inline constexpr std::int64_t kRowsOfPartials = 4;
+
 // Of the backward pass:
 // dx = (a g - b sum(g) / n) / s - c xhat * sum(g * xhat) / (f * t), a, b and c being 1
 struct Backward {
@@ -41,14 +44,19 @@ struct Backward {
   bool adds_dy = false;                      // to dx
   bool xhat_has_affine = false;              // weight and bias are in xhat
   double factor = 1;                         // of all of the gradient
+  std::optional<DType> result_in = {};       // it is rounded to it before the output
 
   // Sums of dweight and dbias.
   bool weight_in_sums = false;     // g stands in the place of dy
   bool is_of_x = false;            // x stands in the place of xhat
   bool exchanged = false;          // each stands for the other
   std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
-  std::optional<DType> sums = {};  // they are rounded to it after each row
-  bool is_any_order = false;       // so they are, but in which order is not known
+  std::optional<DType> sums = {};  // they are rounded to it
+  // Where: after each row; after each term, in which order is not known; where partial sums of some rows are joined.
+  enum class Rounded { rows, terms, partials };
+  Rounded rounded = Rounded::rows;
+  // All that is known of the result is how far off it is as a rule.
+  bool is_noise() const noexcept { return rounded != Rounded::rows; }
 };
 
 struct Variant {
@@ -58,9 +66,11 @@ struct Variant {
   // What has become of weight and bias there, for rows that have their own.
   std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
+  bool eps_times_max = false;   // it is multiplied by the square of the row's largest |x|
   bool eps_on_both = false;     // it is added to the variance and to its root
   bool is_tiled = false;        // weight and bias of groups are tiled, not repeated
   bool own_statistics = false;  // they are computed where others are given
+  double given_variance_factor = 1;
 
   StatisticOf mean = {};
   StatisticOf variance = {};                // about the mean that is used, or that of the other row
@@ -95,8 +105,8 @@ struct Variant {
     unwritten_tail
   };
   Result result = Result::formula;
-  std::optional<DType> y_in = {};  // y is rounded to it before the output
-  double y_factor = 1;             // and is multiplied by that then
+  std::optional<OutputFormat> y_in = {};  // y is rounded to it before the output
+  double y_factor = 1;                    // and is multiplied by that then
 
   // Rows are lost where this leaves float16: x^2, its sum, its mean, or the sum of x.
   enum class Overflow { none, square, sum_of_squares, mean_square, sum };
@@ -105,6 +115,7 @@ struct Variant {
   // What is normalized, where a residual is added to x.
   enum class Input { sum, x_alone, residual_twice, rounded_sum, unrounded_sum };
   Input input = Input::sum;
+  std::optional<DType> x_in = {};  // x is rounded to it
 
   Backward backward = {};
 

@@ -16,8 +16,9 @@ namespace {
 using Context = KernelContext;
 using Result = Variant::Result;
 
-bool eps_place(Variant& v, const Context& c, double on_std) {
-  v.formula.eps_on = on_std != 0 ? EpsOn::std : EpsOn::variance;
+template <EpsOn place>
+bool eps_place(Variant& v, const Context& c, double) {
+  v.formula.eps_on = place;
   return c.setting.formula.eps_on != v.formula.eps_on && c.setting.formula.eps != 0 &&
          c.has_statistics();
 }
@@ -52,6 +53,13 @@ bool eps_on_norm(Variant& v, const Context& c, double) {
   return eps_value(v, c, c.setting.formula.eps / std::sqrt(freedom_of(c)));
 }
 
+// eps counts in parts of the square of the row's largest |x|.
+bool eps_of_max(Variant& v, const Context& c, double) {
+  v.eps_times_max = true;
+  return c.setting.formula.eps != 0 && c.setting.formula.eps_on == EpsOn::variance &&
+         c.has_statistics() && !c.has_given_rstd;
+}
+
 bool ddof(Variant& v, const Context& c, double ddof) {
   v.formula.ddof = static_cast<std::int64_t>(ddof);
   return c.setting.formula.ddof != v.formula.ddof && v.formula.ddof < c.row_length();
@@ -74,8 +82,9 @@ bool mean_times(Variant& v, const Context& c, double factor) {
   return !c.setting.formula.rms;
 }
 
-bool divide_by(Variant& v, const Context& c, double divisor) {
-  v.divisor = static_cast<Variant::Divisor>(divisor);
+template <Variant::Divisor by>
+bool divide_by(Variant& v, const Context& c, double) {
+  v.divisor = by;
   return !c.has_no_deviations();
 }
 
@@ -91,13 +100,22 @@ bool own_statistics(Variant& v, const Context& c, double usual_eps) {
   return c.has_given && c.of != Quantity::dbias;
 }
 
+// The variance that is given, by the other divisor.
+template <bool is_biased>
+bool given_variance(Variant& v, const Context& c, double) {
+  const auto n = static_cast<double>(c.row_length());
+  v.given_variance_factor = is_biased ? (n - 1) / n : n / (n - 1);
+  return c.has_given && !c.has_given_rstd && n > 1;
+}
+
 bool rounded_sum(Variant& v, const Context& c, double) {
   v.input = Variant::Input::rounded_sum;
   return c.has_residual && !c.has_rounded_sum;
 }
 
-bool residual(Variant& v, const Context& c, double input) {
-  v.input = static_cast<Variant::Input>(input);
+template <Variant::Input of>
+bool residual(Variant& v, const Context& c, double) {
+  v.input = of;
   return c.has_residual;
 }
 
@@ -176,8 +194,9 @@ bool tiled(Variant& v, const Context& c, double) {
   return c.has_groups && !c.is_written && (c.has_weight || c.has_bias);
 }
 
-bool weight_in(Variant& v, const Context& c, double dtype) {
-  const OutputFormat format(static_cast<DType>(dtype));
+template <DType dtype>
+bool weight_in(Variant& v, const Context& c, double) {
+  const OutputFormat format(dtype);
   return format.half_unit() > c.setting.kernel.arithmetic.unit &&
          (format.precision() < OutputFormat(c.weight_dtype).precision() ||
           c.setting.kernel.adds_one) &&
@@ -300,35 +319,52 @@ bool reads_on_unmasked(Variant& v, const Context& c, double to) {
          to <= static_cast<double>(2 * c.row_length());
 }
 
-bool of_row(Variant& v, const Context& c, double of) {
-  v.mean.row = v.variance.row = static_cast<StatisticOf::Row>(of);
+template <StatisticOf::Row row>
+bool of_row(Variant& v, const Context& c, double) {
+  v.mean.row = v.variance.row = row;
   return c.rows != 1;
 }
 
 // A kernel that computes in it has nothing else.
-bool is_narrow(const Context& c, double dtype) {
-  return arithmetic_of(static_cast<DType>(dtype)).unit > c.setting.kernel.arithmetic.unit;
+bool is_narrow(const Context& c, DType dtype) {
+  return arithmetic_of(dtype).unit > c.setting.kernel.arithmetic.unit;
 }
-bool statistics_in(Variant& v, const Context& c, double dtype) {
-  v.statistics_in = static_cast<DType>(dtype);
+template <DType dtype>
+bool statistics_in(Variant& v, const Context& c, double) {
+  v.statistics_in = dtype;
   return is_narrow(c, dtype) && c.of != Quantity::dbias;
 }
-bool mean_in(Variant& v, const Context& c, double dtype) {
-  v.mean_in = static_cast<DType>(dtype);
+template <DType dtype>
+bool mean_in(Variant& v, const Context& c, double) {
+  v.mean_in = dtype;
   return is_narrow(c, dtype) && !c.setting.formula.rms;
 }
-bool rstd_in(Variant& v, const Context& c, double dtype) {
-  v.rstd_in = static_cast<DType>(dtype);
+template <DType dtype>
+bool rstd_in(Variant& v, const Context& c, double) {
+  v.rstd_in = dtype;
   return is_narrow(c, dtype) && !c.has_no_deviations();
 }
-bool y_in(Variant& v, const Context& c, double dtype) {
-  v.y_in = static_cast<DType>(dtype);
-  const OutputFormat& output = c.setting.output;
-  return OutputFormat(*v.y_in).precision() < output.precision() && !c.has_no_deviations();
+bool y_in(Variant& v, const Context& c, const OutputFormat& format) {
+  v.y_in = format;
+  return format.precision() < c.setting.output.precision() && !c.has_no_deviations();
+}
+template <DType dtype>
+bool y_in(Variant& v, const Context& c, double) {
+  return y_in(v, c, OutputFormat(dtype));
+}
+bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputFormat::tf32()); }
+
+// What is added to it is another tensor.
+template <DType dtype>
+bool x_in(Variant& v, const Context& c, double) {
+  v.x_in = dtype;
+  return is_floating(c.x_dtype) && !c.has_residual && !c.has_no_deviations() &&
+         OutputFormat(dtype).precision() < OutputFormat(c.x_dtype).precision();
 }
 
-bool overflow(Variant& v, const Context& c, double what) {
-  v.overflow = static_cast<Variant::Overflow>(what);
+template <Variant::Overflow what>
+bool overflow(Variant& v, const Context& c, double) {
+  v.overflow = what;
   return !(v.overflow == Variant::Overflow::sum && c.setting.formula.rms);
 }
 
@@ -337,13 +373,15 @@ bool one_pass(Variant& v, const Context& c, double) {
   return !c.setting.formula.rms && c.row_length() > 1;
 }
 
-bool own_sums_in(Variant& v, const Context& c, double dtype) {
-  v.summed_in = static_cast<DType>(dtype);
-  return arithmetic_of(*v.summed_in).unit > c.setting.kernel.arithmetic.unit;
+template <DType dtype>
+bool own_sums_in(Variant& v, const Context& c, double) {
+  v.summed_in = dtype;
+  return is_narrow(c, dtype);
 }
 
-bool arithmetic_in(Variant& v, const Context& c, double dtype) {
-  v.arithmetic = static_cast<DType>(dtype);
+template <DType dtype>
+bool arithmetic_in(Variant& v, const Context& c, double) {
+  v.arithmetic = dtype;
   return is_narrow(c, dtype);
 }
 
@@ -370,36 +408,49 @@ bool unrounded(Variant& v, const Context& c, double) {
   return std::exchange(v.rounding, {}) != Rounding{} || c.has_rounded_sum;
 }
 
-bool result(Variant& v, const Context&, double result) {
-  v.result = static_cast<Result>(result);
-  return true;
+// One step of several.
+bool rounds_more_than_once(const Context& c) {
+  const Rounding& asked = c.setting.rounding;
+  return int{asked.xhat} + int{asked.product} + int{c.has_rounded_sum} > 1;
 }
-// As a parameter.
-template <class Enum>
-constexpr double of(Enum value) {
-  return static_cast<double>(value);
+template <bool Rounding::*step>
+bool unrounded_step(Variant& v, const Context& c, double) {
+  return std::exchange(v.rounding.*step, false) && rounds_more_than_once(c);
+}
+bool unrounded_sum(Variant& v, const Context& c, double) {
+  v.input = Variant::Input::unrounded_sum;
+  return c.has_rounded_sum && rounds_more_than_once(c);
+}
+
+template <Result kind>
+bool result(Variant& v, const Context&, double) {
+  v.result = kind;
+  return true;
 }
 
 bool zeros(Variant& v, const Context& c, double) {
-  return result(v, c, of(Result::zeros)) && (!c.has_no_deviations() || c.has_bias);
+  return result<Result::zeros>(v, c, 0) && (!c.has_no_deviations() || c.has_bias);
 }
 
 // With eps = 0 and nothing after it, the norm of the norm is the norm.
 bool twice(Variant& v, const Context& c, double) {
-  return result(v, c, of(Result::twice)) && !c.has_no_deviations() &&
+  return result<Result::twice>(v, c, 0) && !c.has_no_deviations() &&
          (c.setting.formula.eps != 0 || has_affine(c));
 }
 
-bool shifted_rows(Variant& v, const Context& c, double by) {
-  return result(v, c, by) && c.rows != 1;
+template <Result kind>
+bool shifted_rows(Variant& v, const Context& c, double) {
+  return result<kind>(v, c, 0) && c.rows != 1;
 }
 
-bool unwritten(Variant& v, const Context& c, double part) {
-  return result(v, c, part) && c.is_written;
+template <Result kind>
+bool unwritten(Variant& v, const Context& c, double) {
+  return result<kind>(v, c, 0) && c.is_written;
 }
 
-bool shifted_columns(Variant& v, const Context& c, double by) {
-  return result(v, c, by) && c.row_length() > 1;
+template <Result kind>
+bool shifted_columns(Variant& v, const Context& c, double) {
+  return result<kind>(v, c, 0) && c.row_length() > 1;
 }
 
 bool other_dtype(Variant& v, const Context& c, double) {
@@ -409,9 +460,11 @@ bool other_dtype(Variant& v, const Context& c, double) {
          (c.is_written && item_size(c.setting.output.dtype()) > 2);
 }
 
-bool byte_order(Variant& v, const Context& c, double of_input) {
-  v.bytes = of_input != 0 ? Variant::Bytes::swapped_input : Variant::Bytes::swapped;
-  const DType dtype = of_input != 0 ? c.x_dtype : c.setting.output.dtype();
+template <Variant::Bytes swapped>
+bool byte_order(Variant& v, const Context& c, double) {
+  v.bytes = swapped;
+  const bool is_input = swapped == Variant::Bytes::swapped_input;
+  const DType dtype = is_input ? c.x_dtype : c.setting.output.dtype();
   return item_size(dtype) > 1 && is_floating(dtype);
 }
 
@@ -455,6 +508,13 @@ bool of_x(Variant& v, const Context& c, double) {
   return c.of == Quantity::dweight;
 }
 
+template <DType dtype>
+bool result_in(Variant& v, const Context& c, double) {
+  v.backward.result_in = dtype;
+  return OutputFormat(dtype).precision() < c.setting.output.precision() &&
+         !(is_of_dx(c) && c.dx_is_zero());
+}
+
 bool weight_forgotten(Variant& v, const Context& c, double) {
   v.backward.has_weight = false;
   return is_of_dx(c) && c.has_weight && !c.dx_is_zero();
@@ -484,18 +544,32 @@ bool exchanged(Variant& v, const Context& c, double) {
   return !is_of_dx(c);
 }
 
-bool sums_in(Variant& v, const Context& c, double dtype) {
-  v.backward.sums = static_cast<DType>(dtype);
+template <DType dtype>
+bool sums_in(Variant& v, const Context& c, double) {
+  v.backward.sums = dtype;
   // The sum of one term is that term, which is rounded once.
   const bool is_one_term = c.terms() == 1;
-  return !is_of_dx(c) && !(is_one_term && *v.backward.sums == c.setting.output.dtype()) &&
-         is_narrow(c, dtype);
+  return !is_of_dx(c) && !(is_one_term && dtype == c.setting.output.dtype()) && is_narrow(c, dtype);
+}
+
+// A kernel that writes one of the narrow dtypes does not sum in the other.
+template <DType dtype>
+bool is_of_output(const Context& c) {
+  const DType output = c.setting.output.dtype();
+  return output == dtype || item_size(output) > item_size(dtype);
 }
 
 // As a kernel does that sums up blocks of rows.
-bool sums_in_any_order(Variant& v, const Context& c, double dtype) {
-  v.backward.is_any_order = true;
-  return sums_in(v, c, dtype);
+template <DType dtype>
+bool sums_in_any_order(Variant& v, const Context& c, double) {
+  v.backward.rounded = Backward::Rounded::terms;
+  return sums_in<dtype>(v, c, 0) && is_of_output<dtype>(c);
+}
+template <DType dtype>
+bool partials_in(Variant& v, const Context& c, double) {
+  v.backward.rounded = Backward::Rounded::partials;
+  return sums_in<dtype>(v, c, 0) && is_of_output<dtype>(c) &&
+         c.rows > (c.is_written ? kRowsOfPartials : 1);
 }
 
 bool xhat_with_affine(Variant& v, const Context& c, double) {
@@ -505,8 +579,8 @@ bool xhat_with_affine(Variant& v, const Context& c, double) {
 
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
-    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place, 1, Pass::both},
-    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place, 0, Pass::both},
+    {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place<EpsOn::std>, 0, Pass::both},
+    {"eps-on-variance", "eps is added to the variance", "--eps-on variance", KernelPart::eps_place, eps_place<EpsOn::variance>, 0, Pass::both},
     {"eps-on-both", "eps is added to the variance and to its root", "", KernelPart::eps_place, eps_on_both},
     {"eps-1e-5", "eps is 1e-5", "--eps 1e-5", KernelPart::eps_value, eps_value, 1e-5, Pass::both},
     {"eps-1e-6", "eps is 1e-6", "--eps 1e-6", KernelPart::eps_value, eps_value, 1e-6, Pass::both},
@@ -516,6 +590,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"eps-1e-3", "eps is 1e-3", "--eps 1e-3", KernelPart::eps_value, eps_value, 1e-3, Pass::both},
     {"eps-sum", "eps is added to the sum of squares", "", KernelPart::eps_value, eps_on_sum},
     {"eps-on-norm", "eps is added to the norm of the deviations", "", KernelPart::eps_place, eps_on_norm},
+    {"eps-max", "eps is multiplied by the square of the row's greatest magnitude", "", KernelPart::eps_value, eps_of_max},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
     {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, Pass::both},
@@ -523,15 +598,15 @@ constexpr WrongKernel kWrongKernels[] = {
     {"mean-in-variance", "the mean is subtracted from x, but the variance is mean(x^2)", "", KernelPart::mean_or_division, mean_in_variance},
     {"variance-only", "the variance is right, but the mean is not subtracted from x", "", KernelPart::mean_or_division, mean_times, 0},
     {"mean-twice", "the mean is subtracted twice", "", KernelPart::mean_or_division, mean_times, 2},
-    {"no-division", "x - mean is not divided", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::one)},
-    {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::variance)},
-    {"divide-by-variance-squared", "x - mean is divided by the square of var + eps", "", KernelPart::mean_or_division, divide_by, of(Variant::Divisor::variance_squared)},
+    {"no-division", "x - mean is not divided", "", KernelPart::mean_or_division, divide_by<Variant::Divisor::one>},
+    {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by<Variant::Divisor::variance>},
+    {"divide-by-variance-squared", "x - mean is divided by the square of var + eps", "", KernelPart::mean_or_division, divide_by<Variant::Divisor::variance_squared>},
     {"no-reduction", "mean and variance are 0: x / sqrt(eps)", "", KernelPart::mean_or_division, no_reduction},
     {"no-weight", "the weight is forgotten", "without --weight", KernelPart::weight, no_weight},
     {"no-bias", "the bias is forgotten", "without --bias", KernelPart::bias, no_bias},
     {"rounded-sum", "the sum with the residual is rounded before the norm", "--round sum", KernelPart::alone, rounded_sum},
-    {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual, of(Variant::Input::x_alone)},
-    {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual, of(Variant::Input::residual_twice)},
+    {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual<Variant::Input::x_alone>},
+    {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual<Variant::Input::residual_twice>},
     {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice},
     {"bias-twice", "the bias is applied twice", "", KernelPart::bias, bias_twice},
     {"swapped-affine", "weight and bias stand for each other", "", KernelPart::weight, swapped_affine},
@@ -540,8 +615,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"weight-plus-two", "2 + weight multiplies", "", KernelPart::weight, weight_plus_two},
     {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::weight, weight_plus, -1},
     {"weight-tiled", "the weights of groups are tiled, not repeated", "", KernelPart::weight, tiled},
-    {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in, of(DType::float16)},
-    {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in, of(DType::bfloat16)},
+    {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in<DType::float16>},
+    {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in<DType::bfloat16>},
     {"negated", "y has the other sign", "", KernelPart::weight, negated},
     {"weight-reversed", "the weight is in reverse order", "", KernelPart::weight, reversed<Parameter::weight>},
     {"bias-reversed", "the bias is in reverse order", "", KernelPart::bias, reversed<Parameter::bias>},
@@ -577,46 +652,54 @@ constexpr WrongKernel kWrongKernels[] = {
     {"reads-on-P", "the mean takes in what follows the row, up to P elements", "", KernelPart::elements, reads_on},
     {"reads-on-P-by-P", "the mean takes in what follows the row, up to P elements, and is divided by their number", "", KernelPart::elements, reads_on_by},
     {"reads-on-P-unmasked", "mean and variance take in what follows the row, up to P elements", "", KernelPart::elements, reads_on_unmasked},
-    {"neighbor-row", "the statistics are those of the row before", "", KernelPart::elements, of_row, of(StatisticOf::Row::previous)},
-    {"next-row", "the statistics are those of the row after", "", KernelPart::elements, of_row, of(StatisticOf::Row::next)},
-    {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row, of(StatisticOf::Row::first)},
-    {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row, of(StatisticOf::Row::last)},
+    {"neighbor-row", "the statistics are those of the row before", "", KernelPart::elements, of_row<StatisticOf::Row::previous>},
+    {"next-row", "the statistics are those of the row after", "", KernelPart::elements, of_row<StatisticOf::Row::next>},
+    {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row<StatisticOf::Row::first>},
+    {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row<StatisticOf::Row::last>},
     {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
+    {"given-variance-biased", "the variance that is given is multiplied by (n - 1) / n", "", KernelPart::ddof, given_variance<true>},
+    {"given-variance-unbiased", "the variance that is given is multiplied by n / (n - 1)", "", KernelPart::ddof, given_variance<false>},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
-    {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in, of(DType::float16)},
-    {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in, of(DType::bfloat16)},
-    {"float16-arithmetic", "the kernel computes in float16", "--arithmetic float16", KernelPart::own_sums, arithmetic_in, of(DType::float16)},
-    {"bfloat16-arithmetic", "the kernel computes in bfloat16", "--arithmetic bfloat16", KernelPart::own_sums, arithmetic_in, of(DType::bfloat16)},
-    {"float16-mean", "the mean is rounded to float16", "", KernelPart::rounding, mean_in, of(DType::float16)},
-    {"bfloat16-mean", "the mean is rounded to bfloat16", "", KernelPart::rounding, mean_in, of(DType::bfloat16)},
-    {"float16-rstd", "1 / s is rounded to float16", "", KernelPart::rounding, rstd_in, of(DType::float16)},
-    {"bfloat16-rstd", "1 / s is rounded to bfloat16", "", KernelPart::rounding, rstd_in, of(DType::bfloat16)},
-    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::rounding, statistics_in, of(DType::float16), Pass::both},
-    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::rounding, statistics_in, of(DType::bfloat16), Pass::both},
+    {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in<DType::float16>},
+    {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in<DType::bfloat16>},
+    {"float16-arithmetic", "the kernel computes in float16", "--arithmetic float16", KernelPart::own_sums, arithmetic_in<DType::float16>},
+    {"bfloat16-arithmetic", "the kernel computes in bfloat16", "--arithmetic bfloat16", KernelPart::own_sums, arithmetic_in<DType::bfloat16>},
+    {"float16-mean", "the mean is rounded to float16", "", KernelPart::rounding, mean_in<DType::float16>},
+    {"bfloat16-mean", "the mean is rounded to bfloat16", "", KernelPart::rounding, mean_in<DType::bfloat16>},
+    {"float16-rstd", "1 / s is rounded to float16", "", KernelPart::rounding, rstd_in<DType::float16>},
+    {"bfloat16-rstd", "1 / s is rounded to bfloat16", "", KernelPart::rounding, rstd_in<DType::bfloat16>},
+    {"float16-statistics", "mean and rstd are rounded to float16", "", KernelPart::rounding, statistics_in<DType::float16>, 0, Pass::both},
+    {"bfloat16-statistics", "mean and rstd are rounded to bfloat16", "", KernelPart::rounding, statistics_in<DType::bfloat16>, 0, Pass::both},
     {"rounded-xhat", "xhat is rounded to the output dtype before the weight", "--round xhat", KernelPart::alone, rounded_xhat},
     {"rounded-product", "the product is rounded to the output dtype before the bias", "--round product", KernelPart::alone, rounded_product},
     {"unrounded", "nothing is rounded before the end", "without --round", KernelPart::alone, unrounded},
-    {"float16-y", "y is rounded to float16 before the output", "", KernelPart::alone, y_in, of(DType::float16)},
-    {"bfloat16-y", "y is rounded to bfloat16 before the output", "", KernelPart::alone, y_in, of(DType::bfloat16)},
-    {"float16-overflow", "rows are lost whose squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::square)},
-    {"float16-overflow", "rows are lost whose sums of squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::sum_of_squares)},
-    {"float16-overflow", "rows are lost whose mean squares leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::mean_square)},
-    {"float16-overflow", "rows are lost whose sums leave float16", "", KernelPart::alone, overflow, of(Variant::Overflow::sum)},
-    {"truncated", "the last rounding is toward zero", "", KernelPart::alone, result, of(Result::truncated)},
-    {"away", "the last rounding is away from zero", "", KernelPart::alone, result, of(Result::away)},
+    {"unrounded-sum", "the sum with the residual is not rounded before the norm", "", KernelPart::alone, unrounded_sum},
+    {"unrounded-xhat", "xhat is not rounded before the weight", "", KernelPart::alone, unrounded_step<&Rounding::xhat>},
+    {"unrounded-product", "the product is not rounded before the bias", "", KernelPart::alone, unrounded_step<&Rounding::product>},
+    {"float16-x", "x is rounded to float16 before the norm", "", KernelPart::alone, x_in<DType::float16>},
+    {"bfloat16-x", "x is rounded to bfloat16 before the norm", "", KernelPart::alone, x_in<DType::bfloat16>},
+    {"float16-y", "y is rounded to float16 before the output", "", KernelPart::alone, y_in<DType::float16>},
+    {"bfloat16-y", "y is rounded to bfloat16 before the output", "", KernelPart::alone, y_in<DType::bfloat16>},
+    {"tf32-y", "y is rounded to tf32 before the output", "", KernelPart::alone, y_in_tf32},
+    {"float16-overflow", "rows are lost whose squares leave float16", "", KernelPart::alone, overflow<Variant::Overflow::square>},
+    {"float16-overflow", "rows are lost whose sums of squares leave float16", "", KernelPart::alone, overflow<Variant::Overflow::sum_of_squares>},
+    {"float16-overflow", "rows are lost whose mean squares leave float16", "", KernelPart::alone, overflow<Variant::Overflow::mean_square>},
+    {"float16-overflow", "rows are lost whose sums leave float16", "", KernelPart::alone, overflow<Variant::Overflow::sum>},
+    {"truncated", "the last rounding is toward zero", "", KernelPart::alone, result<Result::truncated>},
+    {"away", "the last rounding is away from zero", "", KernelPart::alone, result<Result::away>},
     {"other-dtype", "y is right, but labeled as another dtype of its width", "", KernelPart::alone, other_dtype},
-    {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order, 0},
-    {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order, 1},
-    {"identity", "y is x", "", KernelPart::alone, result, of(Result::input)},
+    {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped>},
+    {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped_input>},
+    {"identity", "y is x", "", KernelPart::alone, result<Result::input>},
     {"zeros", "y is 0", "", KernelPart::alone, zeros},
     {"twice", "y is the norm of the norm", "", KernelPart::alone, twice},
-    {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result, of(Result::softmax)},
-    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::previous_row)},
-    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows, of(Result::next_row)},
-    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::previous_element)},
-    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns, of(Result::next_element)},
-    {"unwritten-rows", "rows are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_rows)},
-    {"unwritten-tail", "the last elements are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten, of(Result::unwritten_tail)},
+    {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result<Result::softmax>},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::previous_row>},
+    {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::next_row>},
+    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns<Result::previous_element>},
+    {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns<Result::next_element>},
+    {"unwritten-rows", "rows are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten<Result::unwritten_rows>},
+    {"unwritten-tail", "the last elements are not written: they are 0, x, NaN or infinity (tried: the last eighth is 0)", "", KernelPart::alone, unwritten<Result::unwritten_tail>},
     // backward
     {"no-mean-terms", "dx is g / s, without both means", "", KernelPart::mean_or_division, without_term, 0, Pass::backward},
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, without_term, 1, Pass::backward},
@@ -628,6 +711,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"dx-no-tail-64", "the sums of dx leave out the n mod 64 last elements", "", KernelPart::elements, no_tail_backward, 64, Pass::backward},
     {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, no_tail_backward, 128, Pass::backward},
     {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, no_tail_backward, 256, Pass::backward},
+    {"float16-gradient", "the gradient is rounded to float16 before the output", "", KernelPart::rounding, result_in<DType::float16>, 0, Pass::backward},
+    {"bfloat16-gradient", "the gradient is rounded to bfloat16 before the output", "", KernelPart::rounding, result_in<DType::bfloat16>, 0, Pass::backward},
     {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, plus_dy, 0, Pass::backward},
     {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, no_division_backward, 0, Pass::backward},
     {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, weight_in_sums, 0, Pass::backward},
@@ -644,10 +729,12 @@ constexpr WrongKernel kWrongKernels[] = {
     {"last-row-lost", "dweight and dbias lack the last R mod 128 of R rows", "", KernelPart::alone, last_row_lost, 7, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 256 of R rows", "", KernelPart::alone, last_row_lost, 8, Pass::backward},
     {"dweight-dbias-exchanged", "dweight and dbias are exchanged", "", KernelPart::alone, exchanged, 0, Pass::backward},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in, of(DType::float16), Pass::backward},
-    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in_any_order, of(DType::float16), Pass::backward},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in, of(DType::bfloat16), Pass::backward},
-    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in_any_order, of(DType::bfloat16), Pass::backward},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in<DType::float16>, 0, Pass::backward},
+    {"float16-dweight", "dweight and dbias are summed in float16", "", KernelPart::sums, sums_in_any_order<DType::float16>, 0, Pass::backward},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in<DType::bfloat16>, 0, Pass::backward},
+    {"bfloat16-dweight", "dweight and dbias are summed in bfloat16", "", KernelPart::sums, sums_in_any_order<DType::bfloat16>, 0, Pass::backward},
+    {"float16-partials", "partial sums over rows are rounded to float16", "", KernelPart::sums, partials_in<DType::float16>, 0, Pass::backward},
+    {"bfloat16-partials", "partial sums over rows are rounded to bfloat16", "", KernelPart::sums, partials_in<DType::bfloat16>, 0, Pass::backward},
     {"xhat-with-affine", "xhat is y, with weight and bias in it", "", KernelPart::alone, xhat_with_affine, 0, Pass::backward},
 };
 // clang-format on

@@ -117,12 +117,14 @@ std::string axes_option(const std::string& axes);
 inline constexpr std::string_view kAxesIds = "axes-*";
 inline constexpr std::string_view kOrderId = "memory-order";
 inline constexpr std::string_view kExchangedId = "exchanged";
+inline constexpr std::string_view kRowsId = "other-rows";
 inline constexpr std::string_view kAffineId = "other-affine";
-inline constexpr std::array<std::string_view, 17> kFoundIds{
-    kAxesIds,          "padded-*",         "unmasked-*",    "reads-on-*",     "eps=*",
-    "divisor=*",       "factor=*",         "mean-factor=*", "saved-*",        "dx-*",
-    "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId,
-    kExchangedId,      kAffineId};
+inline constexpr std::array<std::string_view, 18> kFoundIds{
+    kAxesIds,        "padded-*",       "unmasked-*",      "reads-on-*",
+    "eps=*",         "divisor=*",      "factor=*",        "mean-factor=*",
+    "saved-*",       "dx-*",           "dweight-negated", "dweight-factor=*",
+    "dbias-negated", "dbias-factor=*", kOrderId,          kExchangedId,
+    kRowsId,         kAffineId};
 inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
 
 // What a kernel that quantizes may do in place of what it should; {} stands for a number or a dtype.

@@ -410,7 +410,7 @@ class GradientChecker {
     });
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      const bool is_coarse = variants[i].backward.is_any_order;
+      const bool is_coarse = variants[i].backward.is_noise();
       RowBounds all = sums[i].finish({&gradient.losses.products, is_coarse ? 0U : 1U});
       all.y = numbers_at(places, all.y);
       all.bound = numbers_at(places, all.bound);

@@ -282,7 +282,10 @@ void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   const Diagnosis& diagnosis = result.diagnosis;
   const bool is_formula = diagnosis.explains_all() &&
                           (diagnosis.explanations.front().variant.affine || !result.part.empty());
-  if (judged.beyond == 0 || is_formula || (diagnosis.explains_all() && result.is_sampled)) return;
+  const bool is_everywhere = std::ssize(rows.numbers) == all_rows;
+  const bool is_told =
+      is_formula || (diagnosis.explains_all() && result.is_sampled && is_everywhere);
+  if (judged.beyond == 0 || is_told) return;
   result.where.insert(result.where.begin(), words_of(judged.beyond, rows, columns));
 }
 

@@ -71,6 +71,7 @@ class GradientTrials {
     KernelContext context = lnorm::context_of(of == Quantity::dx ? of_dx_ : of_parameters_, of,
                                               inputs_.weight, inputs_.bias, plan_.rows);
     context.is_uniform = is_uniform_;
+    context.is_written = true;
     return context;
   }
 

@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kMaxRowLength = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxMeasured =
     65536;                              // elements of a row whose sums are run in several orders
+constexpr std::size_t kMostAxes = 4;    // whose orders are tried
 constexpr std::size_t kRows = 8;        // of the sample
 constexpr std::int64_t kElements = 64;  // of each of them
 
@@ -49,8 +50,26 @@ class ElementFit {
     return true;
   }
 
-  // Calls add(row, i) for the elements that are looked at, until one is not explained. Nothing then, and nothing where the formula asked for
-  // is nearly as near: a bound of millions of additions covers too much to explain anything by itself.
+  // Adds a row that is the norm of x, or nothing.
+  bool add_norm(const SampleRow& row, std::span<const double> x) {
+    ElementFit with = *this;
+    const RowLine line = line_of(x, setting_.formula);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (row.is_kept(i) && !with.add(row, i, line, x[i])) return false;
+    }
+    sums_ = with.sums_;
+    excess_of_exact_ = with.excess_of_exact_;
+    return true;
+  }
+
+  // Nothing where not all elements are explained, or the formula asked for is nearly as near: a bound of millions of additions covers
+  // too much to explain anything by itself.
+  std::optional<FormulaSums> found() const {
+    if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
+    return sums_;
+  }
+
+  // Calls add(row, i) for the elements that are looked at, until one is not explained.
   template <class Add>
   std::optional<FormulaSums> found_in(const Sample& sample, Add add) const {
     for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
@@ -60,8 +79,7 @@ class ElementFit {
         if (!add(row, i)) return {};
       }
     }
-    if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
-    return sums_;
+    return found();
   }
 
   RowLine line_of(std::span<const double> x, const Formula& formula) const {
@@ -191,7 +209,6 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
 
 std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, const Sample& sample,
                                            const ChooseKernel& choose, int threads) {
-  constexpr std::size_t kMostAxes = 4;
   const bool is_small = element_count(plan.shape) <= kMaxRowLength;
   if (!choose(kOrderId) || !is_small || plan.shape.size() > kMostAxes) return {};
   std::vector<double> numbers;
@@ -235,6 +252,122 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
   if (!sums) return {};
   return cause(std::string(kExchangedId),
                "input and output are exchanged: the input is the norm of the output", sums->sqnr());
+}
+
+// A row of the output, and the rows of x of which it is the norm.
+struct FoundRow {
+  const SampleRow* row;
+  std::vector<std::int64_t> of = {};
+};
+
+// Which rows of x they are. shape: of the numbers of rows.
+std::string words_of(const std::vector<FoundRow>& found, std::int64_t rows, const Shape& shape) {
+  const auto are = [&](auto row_for) {
+    return std::ranges::all_of(found, [&](const FoundRow& one) {
+      return std::ranges::count(one.of, row_for(one.row->number)) > 0;
+    });
+  };
+  const std::int64_t first = found.front().row->number;
+  for (const std::int64_t of : found.front().of) {
+    if (found.size() > 1 && are([&](std::int64_t) { return of; })) {
+      return concat("rows are the norm of row ", row_name(of, shape));
+    }
+    // By the shorter way.
+    const std::int64_t by = (of - first + rows + rows / 2) % rows - rows / 2;
+    if (are([&](std::int64_t row) { return (row + by + rows) % rows; })) {
+      return concat("rows are the norms of those ", std::abs(by), " rows ",
+                    by > 0 ? "after them" : "before them");
+    }
+  }
+  if (are([&](std::int64_t row) { return rows - 1 - row; })) {
+    return "rows are the norms of the rows in reverse order";
+  }
+  constexpr std::int64_t kMostTimes = 64;
+  for (std::int64_t k = 2; k <= std::min(kMostTimes, rows - 1); ++k) {
+    if (are([&](std::int64_t row) { return row / k; })) {
+      return concat("row i is the norm of row i / ", k);
+    }
+    if (are([&](std::int64_t row) { return row % (rows / k); })) {
+      return concat("row i is the norm of row i mod ", rows / k);
+    }
+  }
+  Axes order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  while (shape.size() <= kMostAxes && std::next_permutation(order.begin(), order.end())) {
+    const Shape laid_out = extents(shape, order);
+    const auto turned = [&](std::int64_t row) {
+      return position_of(extents(index_of(row, shape), order), laid_out);
+    };
+    if (are(turned)) {
+      return concat("rows are the norms of other rows, as if their axes lay in the order ",
+                    joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); }));
+    }
+  }
+  std::string words = "rows are the norms of other rows: ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, found.size()); ++i) {
+    words += concat(i == 0 ? "row " : ", row ", row_name(found[i].row->number, shape),
+                    " that of row ", row_name(found[i].of.front(), shape));
+  }
+  return words;
+}
+
+std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, const Sample& sample,
+                                          const ChooseKernel& choose, int threads) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
+  constexpr std::int64_t kAtOnce = 65536;  // elements
+  constexpr std::size_t kLooked = 16;
+  constexpr std::size_t kMostAlike = 8;
+  if (!choose(kRowsId) || element_count(plan.shape) > kMostElements) return {};
+  const JudgeSetting& setting = *sample.setting;
+  ElementFit fit(setting);
+  std::vector<FoundRow> looked;
+  for (const SampleRow& row : sample.rows) {
+    if (!are_finite(row.actual)) return {};
+    ThreeValues values;
+    for (const double one : row.actual) values.add(one);
+    if (values.are_there() && !fit.add_norm(row, row.x)) looked.push_back({&row});
+  }
+  std::vector<FoundRow> found;
+  for (std::size_t i = 0; i < std::min(kLooked, looked.size()); ++i) {
+    found.push_back(looked[i * looked.size() / std::min(kLooked, looked.size())]);
+  }
+  const CheckRows rows(x, plan.axes, threads);
+  TileBuffer buffer;
+  std::vector<double> storage;
+  const std::int64_t at_once = std::max<std::int64_t>(1, kAtOnce / plan.row_length);
+  for (std::int64_t first = 0; !found.empty() && first < plan.rows; first += at_once) {
+    const RowsIn block = rows.read(first, std::min(at_once, plan.rows - first), buffer);
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const auto numbers = decode(setting.backend, row_of(block, r), storage);
+      if (!are_finite(numbers)) continue;
+      const RowStatistics statistics = statistics_of(numbers, plan.formula);
+      const double s = divisor_of(statistics.variance, plan.formula);
+      // Nearly, at some elements.
+      const auto is_like = [&](const SampleRow& row) {
+        for (std::size_t i = 0; i < numbers.size(); i += 1 + numbers.size() / 8) {
+          const double weight = setting.affine.weight[i];
+          const double product = (numbers[i] - statistics.mean) / s * weight;
+          const double off = std::fabs(row.actual[i] - (product + setting.affine.bias[i]));
+          if (row.is_kept(i) && off > (std::fabs(product) + std::fabs(weight)) / 32 +
+                                          setting.output.half_ulp(row.actual[i])) {
+            return false;
+          }
+        }
+        return true;
+      };
+      for (FoundRow& one : found) {
+        if (one.of.size() < kMostAlike && is_like(*one.row) && fit.add_norm(*one.row, numbers)) {
+          one.of.push_back(first + r);
+        }
+      }
+    }
+  }
+  const bool is_told =
+      !found.empty() && std::ranges::none_of(found, [](const auto& one) { return one.of.empty(); });
+  const auto sums = is_told ? fit.found() : std::nullopt;
+  if (!sums) return {};
+  return cause(std::string(kRowsId), words_of(found, plan.rows, row_shape(plan.shape, plan.axes)),
+               sums->sqnr());
 }
 
 std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
@@ -333,6 +466,7 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
   auto found = explain_by_axes(x, plan, sample, choose, threads);
   if (!found) found = explain_by_order(x, plan, sample, choose, threads);
   if (!found) found = explain_by_exchange(plan, sample, choose);
+  if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
   if (!found) found = explain_by_affine(sample, context.has_weight, context.has_bias, choose);
   return found;
 }
