@@ -246,6 +246,19 @@ TEST_CASE("a plain loop is within rounding by the sums that are run, and they co
   CHECK(differs([&](std::size_t i, double) { return x.numbers[i]; }));
 }
 
+TEST_CASE("a plain loop in float64 is within rounding where values repeat in long rows",
+          "[check]") {
+  std::mt19937_64 random(11);
+  int rising = 0;
+  while (emulated::name_of_input(rising) != "numbers that rise") ++rising;
+  const Tensor x = emulated::input(rising, 2, 65536, DType::bfloat16, random);
+  const Kernel loop{DType::float64, {Order::Kind::loop}, DType::float64, DType::bfloat16, {}, ""};
+  const Tensor y = emulated::run(loop, x, {}, {});
+  const Check found = emulated::check(x, DType::bfloat16, y, loop, {}, {});
+  CHECK(found.judged.tree.ratio > 10);
+  CHECK(found.verdict == Verdict::within_rounding);
+}
+
 TEST_CASE("a kernel that computes in a narrow dtype is told", "[check]") {
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     std::mt19937_64 random(5);

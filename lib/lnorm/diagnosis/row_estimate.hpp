@@ -63,6 +63,7 @@ class RowEstimator {
   void fill(const EstimatedRow& row, double scale = 1);
   double own_error(const EstimatedRow& row, std::size_t i, double scale) const;
   Solution solve() const;
+  Solution solve(const std::vector<double>& right) const;
   double residual(const Solution& solution, std::size_t i) const;
 
   const KernelModel& kernel_;
