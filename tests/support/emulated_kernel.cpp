@@ -263,6 +263,11 @@ class Emulation {
     if (id == "float16-weight" || id == "bfloat16-weight") {
       for (F& w : weight_) w = to<F>(rounded(static_cast<double>(w), narrow_dtype()));
     }
+    if (starts(id, "weight-first-") || starts(id, "bias-first-")) {
+      std::vector<F>& numbers = starts(id, "weight") ? weight_ : bias_;
+      const auto block = static_cast<std::size_t>(number_in(id));
+      for (std::size_t i = block; i < numbers.size(); ++i) numbers[i] = numbers[i % block];
+    }
     if (id == "weight-reversed") std::reverse(weight_.begin(), weight_.end());
     if (id == "bias-reversed") std::reverse(bias_.begin(), bias_.end());
     if (id == "weight-shifted") weight_ = shifted(weight_);
@@ -286,6 +291,15 @@ class Emulation {
     std::vector<F> x = elements(r);
     const std::int64_t n = x_.n;
     if (starts(id, "no-tail-")) x.resize(static_cast<std::size_t>(n - n % number_in(id)));
+    const bool is_first = starts(id, "first-") && id != "first-row";
+    if (is_first) x.resize(static_cast<std::size_t>(number_in(id)));
+    if (starts(id, "warp-")) {
+      std::vector<F> some;
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (i % number_in(id) < 32) some.push_back(x[static_cast<std::size_t>(i)]);
+      }
+      return padded_statistics(r, some, {});
+    }
     if (id.ends_with("-by-n")) return padded_statistics(r, x, {});
     if (const Padding p = padding_of(id); p.to > n) return padded_statistics(r, x, p);
     if (id == "max-left-out") {
@@ -375,10 +389,32 @@ class Emulation {
     if (id == "identity") return y;
     if (id == "zeros") return std::vector<F>(y.size(), to<F>(0.0));
     if (id == "softmax") return softmax(y);
-    finish(y, s.mean, rstd);
+    if (starts(id, "x-first-")) {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        y[i] = y[i % static_cast<std::size_t>(number_in(id))];
+      }
+    }
+    if (starts(id, "blocks-")) return blocks(y, static_cast<std::size_t>(number_in(id)));
+    const std::vector<F> x = y;
+    finish(y, s.mean, rstd, r);
+    for (std::size_t i = 0; id == "plus-input" && i < y.size(); ++i) y[i] = y[i] + x[i];
     if (id == "twice") {
       const Statistics<F> again = statistics(y, x_.n - k_.formula.ddof, k_);
-      finish(y, again.mean, to<F>(1.0) / root(again.variance + eps));
+      finish(y, again.mean, to<F>(1.0) / root(again.variance + eps), r);
+    }
+    return y;
+  }
+
+  std::vector<F> blocks(const std::vector<F>& x, std::size_t length) const {
+    std::vector<F> y;
+    for (std::size_t first = 0; first < x.size(); first += length) {
+      const auto begin = x.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = x.begin() + static_cast<std::ptrdiff_t>(std::min(first + length, x.size()));
+      const std::vector<F> block(begin, end);
+      const Statistics<F> s = statistics(block, std::ssize(block), k_);
+      std::vector<F> all = x;
+      finish(all, s.mean, to<F>(1.0) / root(s.variance + to<F>(k_.formula.eps)), 0);
+      y.insert(y.end(), all.begin() + (begin - x.begin()), all.begin() + (end - x.begin()));
     }
     return y;
   }
@@ -399,10 +435,13 @@ class Emulation {
     return y;
   }
 
-  void finish(std::vector<F>& row, F mean, F rstd) const {
+  void finish(std::vector<F>& row, F mean, F rstd, std::int64_t number) const {
     const std::string& id = k_.wrong;
     if (id == "variance-only") mean = to<F>(0.0);
     for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::size_t by_row = static_cast<std::size_t>(number) % row.size();
+      const std::size_t of_weight = id == "weight-by-row" ? by_row : i;
+      const std::size_t of_bias = id == "bias-by-row" ? by_row : i;
       F d = row[i] - mean;
       if (id == "mean-twice") d = d - mean;
       F y = k_.folds_mean ? row[i] * rstd + (to<F>(0.0) - mean * rstd) : d * rstd;
@@ -410,9 +449,9 @@ class Emulation {
       if (id == "bias-first") {
         y = (y + bias_[i]) * weight_[i];
       } else {
-        if (has_weight_ || id == "swapped-affine") y = y * weight_[i];
+        if (has_weight_ || id == "swapped-affine") y = y * weight_[of_weight];
         if (id == "rounded-product") y = to<F>(rounded(static_cast<double>(y), k_.output));
-        if (has_bias_ || id == "swapped-affine") y = y + bias_[i];
+        if (has_bias_ || id == "swapped-affine") y = y + bias_[of_bias];
       }
       if (id == "negated") y = to<F>(0.0) - y;
       if (id == "float16-y" || id == "bfloat16-y") {

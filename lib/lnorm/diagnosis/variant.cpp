@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
@@ -51,21 +52,29 @@ std::span<const double> elements_of(StatisticOf::Row row, const Sample& sample,
   return {};
 }
 
-// Nothing where there are no such elements. first: 0 for all.
-std::optional<RowStatistics> part_of(StatisticOf::Row row, std::int64_t first, const Sample& sample,
-                                     const SampleRow& sampled, std::span<const double> own) {
+// Nothing where there are no such elements. first and block: 0 for all.
+std::optional<RowStatistics> part_of(StatisticOf::Row row, std::int64_t first, std::int64_t block,
+                                     const Sample& sample, const SampleRow& sampled,
+                                     std::span<const double> own) {
   std::span<const double> x =
       row == StatisticOf::Row::own ? own : elements_of(row, sample, sampled);
   if (x.empty() || first > std::ssize(x)) return {};
   if (first > 0) x = x.first(static_cast<std::size_t>(first));
+  const auto found = [&] {
+    std::vector<double> some;
+    for (std::int64_t i = 0; block > 0 && i < std::ssize(x); ++i) {
+      if (i % block < StatisticOf::kWarp) some.push_back(x[static_cast<std::size_t>(i)]);
+    }
+    return statistics_of(block > 0 ? some : x, Formula{.eps = 0});
+  };
   // What is normalized in place of x has statistics of its own.
   if (row == StatisticOf::Row::own && own.data() != sampled.x.data()) {
-    return statistics_of(x, Formula{.eps = 0});
+    return found();
   }
   for (const SampleRow::Part& part : sampled.parts) {
-    if (part.row == row && part.first == first) return part.statistics;
+    if (part.row == row && part.first == first && part.block == block) return part.statistics;
   }
-  sampled.parts.push_back({row, first, statistics_of(x, Formula{.eps = 0})});
+  sampled.parts.push_back({row, first, block, found()});
   return sampled.parts.back().statistics;
 }
 
@@ -121,15 +130,15 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
   }
   // What follows the row, where a statistic reads on.
   const auto rest = [&](const StatisticOf& of) {
-    return of.reads_on
-               ? part_of(StatisticOf::Row::next, of.padded_to - std::ssize(x), sample, sampled, x)
-               : std::optional<RowStatistics>();
+    return of.reads_on ? part_of(StatisticOf::Row::next, of.padded_to - std::ssize(x), 0, sample,
+                                 sampled, x)
+                       : std::optional<RowStatistics>();
   };
   const auto part = [&](const StatisticOf& of) -> std::optional<RowStatistics> {
     const bool is_last = sample.block_rows > 0 && (sampled.number + 1) % sample.block_rows == 0;
     if (of.reads_on && is_last) return {};
     if (of.reads_on && !rest(of)) return {};
-    return part_of(of.row, of.first, sample, sampled, x);
+    return part_of(of.row, of.first, of.block, sample, sampled, x);
   };
   const auto of_mean = part(variant.mean);
   const auto of_variance = part(variant.variance);
@@ -209,8 +218,57 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   const RowLine& line = found->line;
   result.is_bounded = found->is_bounded;
   const auto affine = affine_of(variant, row);
-  fill_rounded_line(line, variant.rounding, setting.output, x, *affine, result.y, result.bound);
+  std::vector<double> again;
+  for (std::int64_t i = 0; variant.x_block > 0 && i < std::ssize(x); ++i) {
+    again.push_back(x[static_cast<std::size_t>(i % variant.x_block)]);
+  }
+  fill_rounded_line(line, variant.rounding, setting.output, again.empty() ? x : again, *affine,
+                    result.y, result.bound);
   return true;
+}
+
+// Each block of a row by itself.
+bool fill_blocks(Variant variant, const Sample& sample, const SampleRow& row,
+                 std::span<const double> x, VariantRow& result) {
+  const auto length = static_cast<std::size_t>(std::exchange(variant.blocks, 0));
+  const auto affine = affine_of(variant, row);
+  variant.affine_changes.clear();
+  variant.weight_by_row = variant.bias_by_row = variant.is_tiled = false;
+  std::vector<double> y;
+  std::vector<double> bound;
+  bool is_bounded = true;
+  for (std::size_t first = 0; first < x.size(); first += length) {
+    const std::size_t count = std::min(length, x.size() - first);
+    const auto part = [&](const std::vector<double>& numbers) {
+      const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(count));
+    };
+    const SampleRow block{.number = row.number,
+                          .x = {x.begin() + static_cast<std::ptrdiff_t>(first),
+                                x.begin() + static_cast<std::ptrdiff_t>(first + count)},
+                          .actual = {}};
+    variant.affine =
+        std::make_shared<AffineNumbers>(AffineNumbers{part(affine->weight), part(affine->bias)});
+    if (!fill_formula(variant, sample, block, block.x, result)) return false;
+    y.insert(y.end(), result.y.begin(), result.y.end());
+    bound.insert(bound.end(), result.bound.begin(), result.bound.end());
+    is_bounded = is_bounded && result.is_bounded;
+  }
+  result.y = std::move(y);
+  result.bound = std::move(bound);
+  result.is_bounded = is_bounded;
+  return true;
+}
+
+// Adds what the kernel adds to the norm.
+void add_terms(const Variant& variant, const Sample& sample, const SampleRow& row,
+               VariantRow& result) {
+  const double unit = sample.setting->kernel.arithmetic.unit;
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    const double term = variant.adds_residual ? row.x[i] - row.alone[i] : row.x[i];
+    result.y[i] += term;
+    result.bound[i] += 2 * unit * (std::fabs(result.y[i]) + std::fabs(term));
+  }
 }
 
 // The norm of the norm.
@@ -283,7 +341,8 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
     case Result::formula:
     case Result::truncated:
     case Result::away:
-      return fill_formula(variant, sample, row, x, result);
+      return variant.blocks > 0 ? fill_blocks(variant, sample, row, x, result)
+                                : fill_formula(variant, sample, row, x, result);
     case Result::unwritten_rows:
     case Result::unwritten_tail:
       return false;
@@ -295,12 +354,16 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
 std::span<const double> input_of(const Variant& variant, const Sample& sample, const SampleRow& row,
                                  std::vector<double>& buffer) {
   if (variant.input == Variant::Input::x_alone) return row.alone;
-  if (variant.input == Variant::Input::residual_twice) {
+  // x is the sum.
+  const auto combined = [&](double of_sum, double of_x) {
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
-      buffer.push_back(2 * row.x[i] - row.alone[i]);
+      buffer.push_back(of_sum * row.x[i] + of_x * row.alone[i]);
     }
-    return buffer;
-  }
+    return std::span<const double>(buffer);
+  };
+  if (variant.input == Variant::Input::residual_twice) return combined(2, -1);
+  if (variant.input == Variant::Input::residual_alone) return combined(1, -1);
+  if (variant.input == Variant::Input::difference) return combined(-1, 2);
   if (variant.input == Variant::Input::rounded_sum || variant.x_in) {
     const OutputFormat format(variant.x_in.value_or(sample.setting->output.dtype()));
     for (const double x : row.x) buffer.push_back(format.rounded(x));
@@ -329,7 +392,11 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   if (x.empty()) return false;
   const bool has_statistics =
       variant.result != Variant::Result::input && variant.result != Variant::Result::zeros;
-  if (!has_statistics || are_finite(x)) return fill(variant, sample, row, x, result);
+  if (!has_statistics || are_finite(x)) {
+    const bool is_filled = fill(variant, sample, row, x, result);
+    if (variant.adds_input || variant.adds_residual) add_terms(variant, sample, row, result);
+    return is_filled;
+  }
   std::fill(result.y.begin(), result.y.end(), kNan);
   return true;
 }
@@ -463,6 +530,13 @@ bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const
 }
 
 std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row) {
+  if (variant.weight_by_row || variant.bias_by_row) {
+    AffineNumbers numbers = *variant.affine;
+    const auto at = static_cast<std::size_t>(row.number) % numbers.weight.size();
+    if (variant.weight_by_row) std::ranges::fill(numbers.weight, numbers.weight[at]);
+    if (variant.bias_by_row) std::ranges::fill(numbers.bias, numbers.bias[at]);
+    return std::make_shared<AffineNumbers>(std::move(numbers));
+  }
   if (row.affine == nullptr) return variant.affine;
   const auto& own = variant.is_tiled && row.tiled != nullptr ? row.tiled : row.affine;
   if (variant.affine_changes.empty()) return own;

@@ -18,14 +18,16 @@ namespace lnorm {
 struct StatisticOf {
   enum class Row { own, previous, next, first, last };
   Row row = Row::own;
-  std::int64_t first = 0;      // of so many first elements; 0: of all
+  std::int64_t first = 0;  // of so many first elements; 0: of all
+  static constexpr std::int64_t kWarp = 32;
+  std::int64_t block = 0;      // of the first kWarp of each so many; 0: of all
   std::int64_t padded_to = 0;  // the sum goes on to so many elements; 0: it does not
   bool reads_on = false;       // these are what follows the row
   double padding = 0;          // otherwise these
   bool is_masked = false;      // the variance leaves them out
   bool by_padded = false;      // the sum is divided by padded_to
 
-  bool is_plain() const { return row == Row::own && first == 0 && padded_to == 0; }
+  bool is_plain() const { return row == Row::own && first == 0 && block == 0 && padded_to == 0; }
 };
 
 // Mutants that round partial sums join those of so many rows.
@@ -66,8 +68,10 @@ struct Variant {
   // What has become of weight and bias there, for rows that have their own.
   std::vector<std::function<void(AffineNumbers& numbers)>> affine_changes = {};
 
-  bool eps_times_max = false;   // it is multiplied by the square of the row's largest |x|
-  bool eps_on_both = false;     // it is added to the variance and to its root
+  bool eps_times_max = false;  // it is multiplied by the square of the row's largest |x|
+  bool eps_on_both = false;    // it is added to the variance and to its root
+  bool weight_by_row = false;  // it is that of the row's number
+  bool bias_by_row = false;
   bool is_tiled = false;        // weight and bias of groups are tiled, not repeated
   bool own_statistics = false;  // they are computed where others are given
   double given_variance_factor = 1;
@@ -113,9 +117,21 @@ struct Variant {
   Overflow overflow = Overflow::none;
 
   // What is normalized, where a residual is added to x.
-  enum class Input { sum, x_alone, residual_twice, rounded_sum, unrounded_sum };
+  enum class Input {
+    sum,
+    x_alone,
+    residual_alone,
+    residual_twice,
+    difference,
+    rounded_sum,
+    unrounded_sum
+  };
   Input input = Input::sum;
   std::optional<DType> x_in = {};  // x is rounded to it
+  std::int64_t x_block = 0;  // its first elements are those of each so many, but for the statistics
+  std::int64_t blocks = 0;   // each so many elements are normalized by themselves
+  bool adds_input = false;   // x is added to y
+  bool adds_residual = false;  // so is the residual
 
   Backward backward = {};
 
@@ -208,6 +224,7 @@ struct SampleRow {
   struct Part {
     StatisticOf::Row row;
     std::int64_t first;
+    std::int64_t block;
     RowStatistics statistics;
   };
   mutable std::vector<Part> parts = {};

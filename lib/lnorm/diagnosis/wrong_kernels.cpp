@@ -245,6 +245,24 @@ bool shifted(Variant& v, const Context& c, double by) {
          });
 }
 
+// As in a loop over blocks of the row whose pointer stays.
+template <Parameter of>
+bool first_again(Variant& v, const Context& c, double block) {
+  const auto count = static_cast<std::size_t>(block);
+  return has_order<of>(c) && block < static_cast<double>(c.row_length()) &&
+         change_one<of>(v, c, [count](Numbers& numbers) {
+           for (std::size_t i = count; i < numbers.size(); ++i) numbers[i] = numbers[i % count];
+         });
+}
+
+template <Parameter of>
+bool by_row(Variant& v, const Context& c, double) {
+  constexpr bool kIsWeight = of == Parameter::weight;
+  (kIsWeight ? v.weight_by_row : v.bias_by_row) = true;
+  return (kIsWeight ? c.has_weight && !c.has_no_deviations() : c.has_bias) && has_order<of>(c) &&
+         c.rows != 1;
+}
+
 // As if the numbers lay in Fortran order; or back, as if they had lain so.
 template <Parameter of>
 bool transposed(Variant& v, const Context& c, double back) {
@@ -264,6 +282,12 @@ bool transposed(Variant& v, const Context& c, double back) {
          });
 }
 
+// By the row's length.
+void divide_by_row(Variant& v, const Context& c) {
+  v.mean.padded_to = v.variance.padded_to = c.row_length();
+  for (StatisticOf* of : {&v.mean, &v.variance}) of->is_masked = of->by_padded = true;
+}
+
 bool no_tail(Variant& v, const Context& c, double multiple) {
   const std::int64_t n = c.row_length();
   const auto k = static_cast<std::int64_t>(multiple);
@@ -272,10 +296,44 @@ bool no_tail(Variant& v, const Context& c, double multiple) {
 }
 
 bool no_tail_by_row(Variant& v, const Context& c, double multiple) {
-  if (!no_tail(v, c, multiple)) return false;
-  v.mean.padded_to = v.variance.padded_to = c.row_length();
-  for (StatisticOf* of : {&v.mean, &v.variance}) of->is_masked = of->by_padded = true;
+  divide_by_row(v, c);
+  return no_tail(v, c, multiple);
+}
+
+bool first_elements(Variant& v, const Context& c, double count) {
+  v.mean.first = v.variance.first = static_cast<std::int64_t>(count);
+  return c.setting.formula.ddof < v.mean.first && v.mean.first < c.row_length();
+}
+bool first_elements_by_row(Variant& v, const Context& c, double count) {
+  divide_by_row(v, c);
+  return first_elements(v, c, count);
+}
+
+// A block of threads of which one warp counts.
+bool one_warp(Variant& v, const Context& c, double threads) {
+  v.mean.block = v.variance.block = static_cast<std::int64_t>(threads);
+  divide_by_row(v, c);
+  return c.setting.formula.ddof == 0;
+}
+
+bool x_again(Variant& v, const Context& c, double block) {
+  v.x_block = static_cast<std::int64_t>(block);
+  return v.x_block < c.row_length();
+}
+
+bool blocks(Variant& v, const Context& c, double length) {
+  v.blocks = static_cast<std::int64_t>(length);
+  return v.blocks < c.row_length() && c.setting.formula.ddof == 0 && c.has_statistics();
+}
+
+bool plus_input(Variant& v, const Context&, double) {
+  v.adds_input = true;
   return true;
+}
+
+bool residual_after(Variant& v, const Context& c, double) {
+  v.adds_residual = true;
+  return residual<Variant::Input::x_alone>(v, c, 0);
 }
 
 // What the sums of a row do that go on to P elements.
@@ -606,6 +664,9 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-bias", "the bias is forgotten", "without --bias", KernelPart::bias, no_bias},
     {"rounded-sum", "the sum with the residual is rounded before the norm", "--round sum", KernelPart::alone, rounded_sum},
     {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual<Variant::Input::x_alone>},
+    {"residual-negated", "the residual is subtracted", "", KernelPart::alone, residual<Variant::Input::difference>},
+    {"residual-alone", "the residual is normalized, without x", "", KernelPart::alone, residual<Variant::Input::residual_alone>},
+    {"residual-after", "the residual is added to the norm, not to x", "", KernelPart::alone, residual_after},
     {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual<Variant::Input::residual_twice>},
     {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice},
     {"bias-twice", "the bias is applied twice", "", KernelPart::bias, bias_twice},
@@ -632,18 +693,15 @@ constexpr WrongKernel kWrongKernels[] = {
     {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 1},
     {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 0},
     {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 1},
-    {"no-tail-8", "the statistics leave out the n mod 8 last elements", "", KernelPart::elements, no_tail, 8},
-    {"no-tail-16", "the statistics leave out the n mod 16 last elements", "", KernelPart::elements, no_tail, 16},
-    {"no-tail-32", "the statistics leave out the n mod 32 last elements", "", KernelPart::elements, no_tail, 32},
-    {"no-tail-64", "the statistics leave out the n mod 64 last elements", "", KernelPart::elements, no_tail, 64},
-    {"no-tail-128", "the statistics leave out the n mod 128 last elements", "", KernelPart::elements, no_tail, 128},
-    {"no-tail-256", "the statistics leave out the n mod 256 last elements", "", KernelPart::elements, no_tail, 256},
-    {"no-tail-8-by-n", "the sums leave out the n mod 8 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 8},
-    {"no-tail-16-by-n", "the sums leave out the n mod 16 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 16},
-    {"no-tail-32-by-n", "the sums leave out the n mod 32 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 32},
-    {"no-tail-64-by-n", "the sums leave out the n mod 64 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 64},
-    {"no-tail-128-by-n", "the sums leave out the n mod 128 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 128},
-    {"no-tail-256-by-n", "the sums leave out the n mod 256 last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 256},
+    {"weight-first-K", "the weight of the first K elements is that of all others", "", KernelPart::weight, first_again<Parameter::weight>},
+    {"bias-first-K", "the bias of the first K elements is that of all others", "", KernelPart::bias, first_again<Parameter::bias>},
+    {"weight-by-row", "the weight is that of the row's number, not of the element's", "", KernelPart::weight, by_row<Parameter::weight>},
+    {"bias-by-row", "the bias is that of the row's number, not of the element's", "", KernelPart::bias, by_row<Parameter::bias>},
+    {"no-tail-K", "the statistics leave out the n mod K last elements", "", KernelPart::elements, no_tail, 256},
+    {"no-tail-K-by-n", "the sums leave out the n mod K last elements, and are divided by n", "", KernelPart::elements, no_tail_by_row, 256},
+    {"first-K", "the statistics are those of the first K elements", "", KernelPart::elements, first_elements},
+    {"first-K-by-n", "the sums are those of the first K elements, and are divided by n", "", KernelPart::elements, first_elements_by_row},
+    {"warp-K", "the sums take in the first 32 of each K elements, and are divided by n", "", KernelPart::elements, one_warp},
     {"padded-P", "sums go on to P elements, zeros, and are divided by their number", "", KernelPart::elements, padded},
     {"padded-P-masked", "sums are divided by P, not by n", "", KernelPart::elements, padded_masked},
     {"padded-ones-P", "sums go on to P elements, ones, and are divided by their number", "", KernelPart::elements, padded_ones},
@@ -692,6 +750,9 @@ constexpr WrongKernel kWrongKernels[] = {
     {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped_input>},
     {"identity", "y is x", "", KernelPart::alone, result<Result::input>},
     {"zeros", "y is 0", "", KernelPart::alone, zeros},
+    {"plus-input", "x is added to the norm", "", KernelPart::alone, plus_input},
+    {"blocks-K", "each K elements are normalized by themselves", "", KernelPart::alone, blocks},
+    {"x-first-K", "the first K elements of x are those of all others, but for the statistics", "", KernelPart::alone, x_again},
     {"twice", "y is the norm of the norm", "", KernelPart::alone, twice},
     {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result<Result::softmax>},
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::previous_row>},
@@ -705,12 +766,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"no-mean-of-g", "the mean of g is not subtracted in dx", "", KernelPart::mean_or_division, without_term, 1, Pass::backward},
     {"no-variance-term", "dx lacks the term of the variance", "", KernelPart::mean_or_division, without_term, 2, Pass::backward},
     {"dx-no-division", "dx is not divided by s", "", KernelPart::mean_or_division, no_division_backward, 1, Pass::backward},
-    {"dx-no-tail-8", "the sums of dx leave out the n mod 8 last elements", "", KernelPart::elements, no_tail_backward, 8, Pass::backward},
-    {"dx-no-tail-16", "the sums of dx leave out the n mod 16 last elements", "", KernelPart::elements, no_tail_backward, 16, Pass::backward},
-    {"dx-no-tail-32", "the sums of dx leave out the n mod 32 last elements", "", KernelPart::elements, no_tail_backward, 32, Pass::backward},
-    {"dx-no-tail-64", "the sums of dx leave out the n mod 64 last elements", "", KernelPart::elements, no_tail_backward, 64, Pass::backward},
-    {"dx-no-tail-128", "the sums of dx leave out the n mod 128 last elements", "", KernelPart::elements, no_tail_backward, 128, Pass::backward},
-    {"dx-no-tail-256", "the sums of dx leave out the n mod 256 last elements", "", KernelPart::elements, no_tail_backward, 256, Pass::backward},
+    {"dx-no-tail-K", "the sums of dx leave out the n mod K last elements", "", KernelPart::elements, no_tail_backward, 256, Pass::backward},
     {"float16-gradient", "the gradient is rounded to float16 before the output", "", KernelPart::rounding, result_in<DType::float16>, 0, Pass::backward},
     {"bfloat16-gradient", "the gradient is rounded to bfloat16 before the output", "", KernelPart::rounding, result_in<DType::bfloat16>, 0, Pass::backward},
     {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, plus_dy, 0, Pass::backward},
@@ -741,6 +797,35 @@ constexpr WrongKernel kWrongKernels[] = {
 
 }  // namespace
 
+char WrongKernel::letter() const noexcept {
+  for (const char one : {'P', 'K'}) {
+    if (const std::size_t at = id.find(one); at != id.npos && at > 0 && id[at - 1] == '-')
+      return one;
+  }
+  return 0;
+}
+
+std::string WrongKernel::with_length(std::string_view text, char before,
+                                     std::int64_t length) const {
+  std::string out(text);
+  const std::string from = concat(before, letter());
+  for (std::size_t at = 0; (at = out.find(from, at)) != out.npos; at += from.size()) {
+    out.replace(at, from.size(), concat(before, length));
+  }
+  return out;
+}
+
+std::vector<std::string> usual_ids(const WrongKernel& kernel) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const char letter = kernel.letter();
+  if (letter == 0) return {std::string(kernel.id)};
+  std::vector<std::string> ids;
+  for (std::int64_t k = 8; k <= (kernel.parameter > 0 ? 256 : kMost); k *= 2) {
+    ids.push_back(kernel.with_length(kernel.id, '-', k));
+  }
+  return ids;
+}
+
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
@@ -764,11 +849,20 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
     const std::int64_t channels = normalized_shape.front();
     lengths.push_back({n / channels * power_of_two(channels), ""});
   }
+  // K: powers of two; up to the row's parameter, or below n.
+  const auto blocks_of = [&](const WrongKernel& row) {
+    std::vector<Length> blocks;
+    const bool is_listed = row.parameter > 0;
+    const auto most = is_listed ? static_cast<std::int64_t>(row.parameter) : n - 1;
+    for (std::int64_t k = is_listed ? 8 : 32; k <= most; k *= 2) blocks.push_back({k, ""});
+    return blocks;
+  };
   std::vector<NamedKernel> result;
   for (const WrongKernel& row : kWrongKernels) {
     if (!row.is_of(of)) continue;
     const auto chosen = [&](std::string_view id) { return !choose || choose(id); };
-    if (row.id.find("-P") == row.id.npos) {
+    const char letter = row.letter();
+    if (letter == 0) {
       if (chosen(row.id)) {
         result.push_back({std::string(row.id), std::string(row.words), std::string(row.options),
                           &row, row.parameter});
@@ -776,25 +870,20 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
       continue;
     }
     std::set<std::int64_t> seen;
-    for (const Length& length : lengths) {
-      if (length.padded_to == n || !seen.insert(length.padded_to).second) continue;
-      const auto with_length = [&](std::string_view text, std::string_view before) {
-        std::string out(text);
-        const std::string p = concat(before, 'P');
-        for (std::size_t at = 0; (at = out.find(p, at)) != out.npos; at += p.size()) {
-          out.replace(at, p.size(), concat(before, length.padded_to));
-        }
-        return out;
-      };
-      const std::string id = with_length(row.id, "-");
+    for (const Length& length : letter == 'P' ? lengths : blocks_of(row)) {
+      const bool is_whole_warp = row.change == one_warp && length.padded_to == StatisticOf::kWarp;
+      if (is_whole_warp || (letter == 'P' && length.padded_to == n) ||
+          !seen.insert(length.padded_to).second)
+        continue;
+      const std::string id = row.with_length(row.id, '-', length.padded_to);
       const bool is_former = row.change == padded &&
                              std::any_of(lengths.begin(), lengths.end(), [&](const Length& one) {
                                return one.padded_to == length.padded_to && !one.former.empty() &&
                                       choose && choose(one.former);
                              });
       if (!chosen(id) && !is_former) continue;
-      result.push_back({id, with_length(row.words, " "), std::string(row.options), &row,
-                        static_cast<double>(length.padded_to)});
+      result.push_back({id, row.with_length(row.words, ' ', length.padded_to),
+                        std::string(row.options), &row, static_cast<double>(length.padded_to)});
     }
   }
   return result;

@@ -39,15 +39,19 @@ enum class Pass { forward, backward, both };
 
 // In the order in which a row of the table is read.
 struct WrongKernel {  // NOLINT(clang-analyzer-optin.performance.Padding)
-  // P in the id and in the words stands for the padded length, which is the parameter.
+  // P in the id and in the words stands for a padded length, K for the length of a block: the change has it as its parameter.
   std::string_view id;
   std::string_view words;    // follows "the kernel: "
   std::string_view options;  // of lnorm that give the same; empty if there are none
   KernelPart part;
   // Makes the variant so. False where that is what was asked for, or cannot be.
   bool (*change)(Variant& variant, const KernelContext& context, double parameter);
-  double parameter = 0;
+  double parameter = 0;  // of K: the greatest
   Pass pass = Pass::forward;
+
+  char letter() const noexcept;  // P or K in the id; or else 0
+  // The text with a number in place of the letter. before: what stands before it there.
+  std::string with_length(std::string_view text, char before, std::int64_t length) const;
 
   bool is_forward() const noexcept { return pass != Pass::backward; }
   bool is_backward() const noexcept { return pass != Pass::forward; }
@@ -57,6 +61,9 @@ struct WrongKernel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 };
 
 std::span<const WrongKernel> wrong_kernels() noexcept;
+
+// What the ids of a row are whose letter stands for some usual length; its id where it has no letter.
+std::vector<std::string> usual_ids(const WrongKernel& kernel);
 
 // Which statistics it changes.
 enum class Side { both, mean, variance };
@@ -119,13 +126,12 @@ inline constexpr std::string_view kOrderId = "memory-order";
 inline constexpr std::string_view kExchangedId = "exchanged";
 inline constexpr std::string_view kRowsId = "other-rows";
 inline constexpr std::string_view kAffineId = "other-affine";
-inline constexpr std::array<std::string_view, 18> kFoundIds{
-    kAxesIds,        "padded-*",       "unmasked-*",      "reads-on-*",
-    "eps=*",         "divisor=*",      "factor=*",        "mean-factor=*",
-    "saved-*",       "dx-*",           "dweight-negated", "dweight-factor=*",
-    "dbias-negated", "dbias-factor=*", kOrderId,          kExchangedId,
-    kRowsId,         kAffineId};
-inline constexpr std::size_t kWrittenIds = 4;  // the first of them, which have no need of an output
+inline constexpr std::array<std::string_view, 15> kFoundIds{
+    kAxesIds,           "eps=*",         "divisor=*",      "factor=*",
+    "mean-factor=*",    "saved-*",       "dx-*",           "dweight-negated",
+    "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId,
+    kExchangedId,       kRowsId,         kAffineId};
+inline constexpr std::size_t kWrittenIds = 1;  // the first of them, which have no need of an output
 
 // What a kernel that quantizes may do in place of what it should; {} stands for a number or a dtype.
 struct QuantizedKernel {

@@ -38,7 +38,11 @@ class ElementFit {
 
   // False where the element is not explained.
   bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x) {
-    const auto [y, error] = y_of(line, x, setting_.affine.weight[i], setting_.affine.bias[i]);
+    return add(row, i, line, x, i);
+  }
+  // By weight and bias of another element.
+  bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x, std::size_t of) {
+    const auto [y, error] = y_of(line, x, setting_.affine.weight[of], setting_.affine.bias[of]);
     const double off = std::fabs(row.actual[i] - y);
     if (!(off <= error + setting_.output.half_ulp(std::fabs(y) + error))) return false;
     ++sums_.elements;
@@ -123,16 +127,47 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   });
 }
 
+// The index of what lies where the element of a row has its place in C order, if a tensor's axes lie in this order.
+Shape index_in_order(const Plan& plan, const Axes& order, std::int64_t row, std::int64_t element) {
+  const Shape index = index_of_element(plan.shape, plan.axes, row, element);
+  const Shape there = index_of(position_of(index, plan.shape), extents(plan.shape, order));
+  Shape own(there.size());
+  for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
+  return own;
+}
+
+// The output lies in another memory order.
+std::optional<FormulaSums> fit_written_in_order(const std::vector<double>& x, const Plan& plan,
+                                                const Axes& order, const Sample& sample) {
+  const Axes kept = kept_axes(plan.shape, plan.axes);
+  const auto number_along = [&](const Shape& index, const Axes& axes) {
+    return position_of(extents(index, axes), extents(plan.shape, axes));
+  };
+  ElementFit fit(*sample.setting);
+  std::map<std::int64_t, RowLine> lines;
+  return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
+    const Shape own = index_in_order(plan, order, row.number, static_cast<std::int64_t>(i));
+    const std::int64_t number = number_along(own, kept);
+    if (!lines.contains(number)) {
+      std::vector<double> numbers;
+      for (std::int64_t k = 0; k < plan.row_length; ++k) {
+        const Shape index = index_of_element(plan.shape, plan.axes, number, k);
+        numbers.push_back(x[static_cast<std::size_t>(position_of(index, plan.shape))]);
+      }
+      lines.emplace(number, fit.line_of(numbers, plan.formula));
+    }
+    return fit.add(row, i, lines.at(number),
+                   x[static_cast<std::size_t>(position_of(own, plan.shape))],
+                   static_cast<std::size_t>(number_along(own, plan.axes)));
+  });
+}
+
 // The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
 std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan& plan,
                                         const Axes& order, const Sample& sample) {
-  const Shape laid_out = extents(plan.shape, order);
   const auto element = [&](std::int64_t row, std::int64_t i) {
-    const Shape index = index_of_element(plan.shape, plan.axes, row, i);
-    const Shape there = index_of(position_of(index, plan.shape), laid_out);
-    Shape own(there.size());
-    for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
-    return x[static_cast<std::size_t>(position_of(own, plan.shape))];
+    return x[static_cast<std::size_t>(
+        position_of(index_in_order(plan, order, row, i), plan.shape))];
   };
   ElementFit fit(*sample.setting);
   std::vector<double> numbers;
@@ -217,12 +252,14 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
   while (std::next_permutation(order.begin(), order.end())) {
     if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
     if (!are_finite(numbers)) return {};
-    const auto sums = fit_in_order(numbers, plan, order, sample);
+    const auto read = fit_in_order(numbers, plan, order, sample);
+    const auto sums = read ? read : fit_written_in_order(numbers, plan, order, sample);
     if (!sums) continue;
     const std::string axes =
         joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
     return cause(std::string(kOrderId),
-                 concat("x is read in another memory order: its axes lie in the order ", axes,
+                 concat(read ? "x is read" : "y is written",
+                        " in another memory order: its axes lie in the order ", axes,
                         ", as of a transposed tensor"),
                  sums->sqnr());
   }

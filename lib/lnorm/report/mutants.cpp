@@ -79,7 +79,7 @@ std::vector<ListedKernel> listed_kernels(const ChooseKernel& choose, bool quanti
     return listed;
   }
   for (const WrongKernel& kernel : wrong_kernels()) {
-    if (!choose(kernel.id)) continue;
+    if (!choose(kernel.id) && std::ranges::none_of(usual_ids(kernel), choose)) continue;
     if (listed.empty() || listed.back().id != kernel.id) {
       listed.push_back({std::string(kernel.id), {}, std::string(kernel.options)});
     }
