@@ -154,6 +154,9 @@ class GradientSearch {
       text.push_back(is_length ? "n" : concat(static_cast<std::int64_t>(snapped.back())));
       if (!(std::fabs(snapped.back() - number) < 0.05) && !is_length) return;
     }
+    const auto minus = [](const std::string& number) {
+      return number[0] == '-' ? concat(" + ", number.substr(1)) : concat(" - ", number);
+    };
     // All are the same: a factor.
     if (std::ranges::adjacent_find(snapped, std::not_equal_to<>()) == snapped.end()) return;
     Trial trial{{{}, asked_}};
@@ -162,7 +165,7 @@ class GradientSearch {
     trial.variant.backward.of_variance = snapped[2];
     try_found(std::move(trial),
               "dx-" + joined(text, "-", [](const std::string& one) { return one; }),
-              concat("dx is (", text[0], " g - ", text[1], " mean(g) - ", text[2],
+              concat("dx is (", text[0], " g", minus(text[1]), " mean(g)", minus(text[2]),
                      " xhat mean(g xhat)) / s"));
   }
 

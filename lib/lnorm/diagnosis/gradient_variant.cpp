@@ -68,8 +68,27 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   return line;
 }
 
+// The row as the variant reads it.
+SampleRow read_by(const Variant& variant, const SampleRow& row) {
+  SampleRow read = row;
+  if (variant.x_in) {
+    for (double& x : read.x) x = OutputFormat(*variant.x_in).rounded(x);
+    read.statistics = nullptr;
+  }
+  if (variant.backward.dy_in) {
+    for (double& dy : read.dy) dy = OutputFormat(*variant.backward.dy_in).rounded(dy);
+  }
+  return read;
+}
+
 BoundedNumber xhat_of(const Variant& variant, const JudgeSetting& setting, const SampleRow& row,
                       const RowLine& line, std::size_t i) {
+  if (variant.backward.xhat != Backward::Xhat::xhat) {
+    const double u = setting.kernel.arithmetic.unit;
+    const bool is_x = variant.backward.xhat == Backward::Xhat::x;
+    const double value = is_x ? row.x[i] : row.x[i] - line.center;
+    return {value, is_x ? 0 : line.center_error + u * (std::fabs(value) + std::fabs(row.x[i]))};
+  }
   const bool affine = variant.backward.xhat_has_affine;
   const double weight = affine ? affine_of(row, setting).weight[i] : 1;
   const double bias = affine ? affine_of(row, setting).bias[i] : 0;
@@ -122,10 +141,14 @@ std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<cons
   return losses;
 }
 
-RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, const SampleRow& row) {
+RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
+                      const SampleRow& as_given) {
+  const bool is_read_otherwise = variant.x_in || variant.backward.dy_in;
+  const SampleRow& row = is_read_otherwise ? read_by(variant, as_given) : as_given;
   const JudgeSetting& setting = context.setting;
   const KernelModel& kernel = setting.kernel;
-  const std::vector<double>& weight = affine_of(row, setting).weight;
+  const auto affine = affine_of(variant, row);
+  const std::vector<double>& weight = affine->weight;
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
   const GradientLine line = line_of(variant, kernel, row);
   const auto count = row.x.size();
@@ -138,14 +161,18 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, cons
   double magnitude = 0;  // of |g xhat|
   double carried = 0;    // of |g| times the error of xhat
   const auto summed = static_cast<std::size_t>(variant.backward.summed.value_or(std::ssize(row.x)));
-  for (std::size_t i = 0; i < summed; ++i) {
-    const double g = row.dy[i] * (variant.backward.has_weight ? weight[i] : 1);
+  const Backward& v = variant.backward;
+  const bool has_weight = v.has_weight && !v.weight_is_last;
+  for (std::size_t i = 0; i < (v.summed_of_warp ? count : summed); ++i) {
+    if (v.summed_of_warp && i % summed >= static_cast<std::size_t>(StatisticOf::kWarp)) continue;
+    const double of_mean = row.dy[i] * (has_weight && v.mean_has_weight ? weight[i] : 1);
+    const double of_variance = row.dy[i] * (has_weight && v.variance_has_weight ? weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
-    sum += g;
-    size += std::fabs(g);
-    products += g * xhat;
-    magnitude += std::fabs(g * xhat);
-    carried += std::fabs(g) * error;
+    sum += of_mean;
+    size += std::fabs(of_mean);
+    products += of_variance * xhat;
+    magnitude += std::fabs(of_variance * xhat);
+    carried += std::fabs(of_variance) * error;
   }
   const double tree = summation_error(n, u, kernel.depth);
   const bool is_constant = context.has_given && !variant.own_statistics;
@@ -167,8 +194,7 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, cons
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
   for (std::size_t i = 0; i < count; ++i) {
-    const double g =
-        variant.backward.of_g * row.dy[i] * (variant.backward.has_weight ? weight[i] : 1);
+    const double g = variant.backward.of_g * row.dy[i] * (has_weight ? weight[i] : 1);
     const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
@@ -184,9 +210,11 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context, cons
             t_high +
         scale + 2 * u * std::fabs(result.y[i]) + t;
     const double factor =
-        variant.backward.factor * (variant.backward.is_divided ? 1 : 1 / line.x.inverse);
+        v.factor * (v.weight_is_last ? weight[i] : 1) * std::pow(line.x.inverse, v.divisions - 1);
+    if (v.divisions > 1) result.bound[i] += std::fabs(result.y[i]) * (line.inverse_error + 2 * u);
     result.y[i] *= factor;
     result.bound[i] *= std::fabs(factor);
+    if (v.weight_is_last) result.bound[i] += 2 * u * std::fabs(result.y[i]);
     if (!variant.backward.adds_dy) continue;
     result.y[i] += row.dy[i];
     result.bound[i] += 2 * u * (std::fabs(row.dy[i]) + std::fabs(result.y[i]));
@@ -227,9 +255,11 @@ ParameterSums::ParameterSums(const Variant& variant, const KernelContext& contex
   }
 }
 
-void ParameterSums::add(const SampleRow& row) {
+void ParameterSums::add(const SampleRow& as_given) {
   const Backward& v = variant_.backward;
-  if (row.number >= context_.rows - v.lost_rows) return;
+  if (as_given.number >= context_.rows - v.lost_rows || as_given.number % v.row_step != 0) return;
+  const bool is_read_otherwise = variant_.x_in || v.dy_in;
+  const SampleRow& row = is_read_otherwise ? read_by(variant_, as_given) : as_given;
   const std::int64_t first = context_.layout.first(row.number);
   GradientLine line;
   if (of_ == Quantity::dweight) {
@@ -246,7 +276,7 @@ void ParameterSums::add(const SampleRow& row) {
     if (of_ == Quantity::dbias) return add_term(parameter, dy, 0);
     const auto [xhat, error] = v.is_of_x ? BoundedNumber{row.x[i], 0}
                                          : xhat_of(variant_, context_.setting, row, line.x, i);
-    const double factor = v.is_divided ? 1 : 1 / line.x.inverse;
+    const double factor = v.divisions > 0 ? 1 : 1 / line.x.inverse;
     add_term(parameter, dy * factor * xhat, std::fabs(dy) * factor * error);
   };
   if (elements_.empty()) {

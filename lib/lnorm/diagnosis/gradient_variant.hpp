@@ -33,7 +33,7 @@ class ParameterSums {
                 std::vector<char> wanted = {});
 
   // The next row.
-  void add(const SampleRow& row);
+  void add(const SampleRow& as_given);
   // What was found of the rows that follow. Not where sums are rounded.
   void append(const ParameterSums& next);
   // losses: what the sums lose beside the tree bound, in parts of the sums of magnitudes; of each parameter in the layout's order, of all

@@ -39,21 +39,29 @@ struct Backward {
   double of_g = 1;
   double of_mean = 1;
   double of_variance = 1;
-  bool has_weight = true;                    // in g
+  bool has_weight = true;           // in g
+  bool mean_has_weight = true;      // in the g of the mean of g
+  bool variance_has_weight = true;  // in the g of the mean of g xhat
+  bool weight_is_last = false;      // it multiplies all, not g
+  enum class Xhat { xhat, deviation, x };
+  Xhat xhat = Xhat::xhat;                    // what stands in its place
   std::optional<std::int64_t> freedom = {};  // f, if it is not n - ddof
   std::optional<std::int64_t> summed = {};   // so many elements of a row, if not all
-  bool is_divided = true;                    // by s, at the end
+  bool summed_of_warp = false;               // so many elements as a warp has, of each so many
+  int divisions = 1;                         // by s, at the end
   bool adds_dy = false;                      // to dx
   bool xhat_has_affine = false;              // weight and bias are in xhat
   double factor = 1;                         // of all of the gradient
   std::optional<DType> result_in = {};       // it is rounded to it before the output
 
   // Sums of dweight and dbias.
-  bool weight_in_sums = false;     // g stands in the place of dy
-  bool is_of_x = false;            // x stands in the place of xhat
-  bool exchanged = false;          // each stands for the other
-  std::int64_t lost_rows = 0;      // they leave out so many rows, the last ones
-  std::optional<DType> sums = {};  // they are rounded to it
+  bool weight_in_sums = false;      // g stands in the place of dy
+  bool is_of_x = false;             // x stands in the place of xhat
+  bool exchanged = false;           // each stands for the other
+  std::int64_t lost_rows = 0;       // they leave out so many rows, the last ones
+  std::int64_t row_step = 1;        // they are of each so manyth row
+  std::optional<DType> dy_in = {};  // dy is rounded to it
+  std::optional<DType> sums = {};   // they are rounded to it
   // Where: after each row; after each term, in which order is not known; where partial sums of some rows are joined.
   enum class Rounded { rows, terms, partials };
   Rounded rounded = Rounded::rows;
@@ -154,6 +162,7 @@ struct KernelContext {
   bool has_rounded_sum = false;  // with the residual
   DType x_dtype = DType::float64;
   DType weight_dtype = DType::float64;
+  DType dy_dtype = DType::float64;
   std::int64_t rows = 0;          // of the tensor
   bool has_groups = false;        // whose channels have their own weights
   bool weight_is_number = false;  // one for all elements

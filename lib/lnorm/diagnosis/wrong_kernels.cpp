@@ -142,6 +142,8 @@ enum class Parameter { weight, bias };
 template <Parameter of, class Change>
 bool change_one(Variant& v, const Context& c, Change change) {
   constexpr bool kIsWeight = of == Parameter::weight;
+  // Sums over rows are of dy, and dx has no bias.
+  if (c.of != Quantity::y && (!kIsWeight || c.of != Quantity::dx || c.dx_is_zero())) return false;
   return (kIsWeight ? c.has_weight && !c.has_no_deviations() : c.has_bias) &&
          change_affine(
              v, c, [change](Numbers& weight, Numbers& bias) { change(kIsWeight ? weight : bias); });
@@ -416,7 +418,8 @@ bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputF
 template <DType dtype>
 bool x_in(Variant& v, const Context& c, double) {
   v.x_in = dtype;
-  return is_floating(c.x_dtype) && !c.has_residual && !c.has_no_deviations() &&
+  return is_floating(c.x_dtype) && !c.has_residual && c.of != Quantity::dbias &&
+         !c.has_no_deviations() &&
          OutputFormat(dtype).precision() < OutputFormat(c.x_dtype).precision();
 }
 
@@ -545,8 +548,52 @@ bool no_tail_backward(Variant& v, const Context& c, double multiple) {
   return is_of_dx(c) && !c.has_given && k < n && n % k != 0;
 }
 
+// A block of threads of which one warp counts, or the first block.
+template <bool is_of_warp>
+bool sums_of_some(Variant& v, const Context& c, double count) {
+  v.backward.summed = static_cast<std::int64_t>(count);
+  v.backward.summed_of_warp = is_of_warp;
+  return is_of_dx(c) && !c.has_given && count < static_cast<double>(c.row_length());
+}
+
+template <bool of_mean, bool of_variance>
+bool sums_of_dy(Variant& v, const Context& c, double) {
+  v.backward.mean_has_weight = !of_mean;
+  v.backward.variance_has_weight = !of_variance;
+  return is_of_dx(c) && c.has_weight && !c.weight_is_number && !c.has_given && !c.dx_is_zero() &&
+         (!of_mean || !c.setting.formula.rms);
+}
+bool weight_last(Variant& v, const Context& c, double) {
+  v.backward.weight_is_last = true;
+  return sums_of_dy<false, false>(v, c, 0);
+}
+
+template <Backward::Xhat kind>
+bool other_xhat(Variant& v, const Context& c, double) {
+  v.backward.xhat = kind;
+  return is_of_dx(c) && !c.has_given && !c.dx_is_zero() &&
+         !(kind == Backward::Xhat::deviation && c.setting.formula.rms);
+}
+
+bool divided_twice(Variant& v, const Context& c, double) {
+  v.backward.divisions = 2;
+  return is_of_dx(c) && !c.dx_is_zero();
+}
+
+template <DType dtype>
+bool dy_in(Variant& v, const Context& c, double) {
+  v.backward.dy_in = dtype;
+  return is_floating(c.dy_dtype) && !(is_of_dx(c) && c.dx_is_zero()) &&
+         OutputFormat(dtype).precision() < OutputFormat(c.dy_dtype).precision();
+}
+
+bool rows_with_step(Variant& v, const Context& c, double step) {
+  v.backward.row_step = static_cast<std::int64_t>(step);
+  return !is_of_dx(c) && v.backward.row_step < c.rows;
+}
+
 bool no_division_backward(Variant& v, const Context& c, double of_dx) {
-  v.backward.is_divided = false;
+  v.backward.divisions = 0;
   return of_dx != 0 ? is_of_dx(c) && !c.dx_is_zero()
                     : c.of == Quantity::dweight && !c.has_no_deviations();
 }
@@ -668,32 +715,32 @@ constexpr WrongKernel kWrongKernels[] = {
     {"residual-alone", "the residual is normalized, without x", "", KernelPart::alone, residual<Variant::Input::residual_alone>},
     {"residual-after", "the residual is added to the norm, not to x", "", KernelPart::alone, residual_after},
     {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual<Variant::Input::residual_twice>},
-    {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice},
+    {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice, 0, Pass::both},
     {"bias-twice", "the bias is applied twice", "", KernelPart::bias, bias_twice},
     {"swapped-affine", "weight and bias stand for each other", "", KernelPart::weight, swapped_affine},
     {"bias-first", "the bias is added before the weight multiplies", "", KernelPart::weight, bias_first},
-    {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::weight, weight_plus, 1},
-    {"weight-plus-two", "2 + weight multiplies", "", KernelPart::weight, weight_plus_two},
-    {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::weight, weight_plus, -1},
+    {"weight-plus-one", "1 + weight multiplies", "--zero-centered-weight", KernelPart::weight, weight_plus, 1, Pass::both},
+    {"weight-plus-two", "2 + weight multiplies", "", KernelPart::weight, weight_plus_two, 0, Pass::both},
+    {"weight-without-one", "weight multiplies, not 1 + weight", "without --zero-centered-weight", KernelPart::weight, weight_plus, -1, Pass::both},
     {"weight-tiled", "the weights of groups are tiled, not repeated", "", KernelPart::weight, tiled},
-    {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in<DType::float16>},
-    {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in<DType::bfloat16>},
+    {"float16-weight", "the weight is rounded to float16", "", KernelPart::weight, weight_in<DType::float16>, 0, Pass::both},
+    {"bfloat16-weight", "the weight is rounded to bfloat16", "", KernelPart::weight, weight_in<DType::bfloat16>, 0, Pass::both},
     {"negated", "y has the other sign", "", KernelPart::weight, negated},
-    {"weight-reversed", "the weight is in reverse order", "", KernelPart::weight, reversed<Parameter::weight>},
+    {"weight-reversed", "the weight is in reverse order", "", KernelPart::weight, reversed<Parameter::weight>, 0, Pass::both},
     {"bias-reversed", "the bias is in reverse order", "", KernelPart::bias, reversed<Parameter::bias>},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 1},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -1},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 2},
-    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -2},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 1, Pass::both},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -1, Pass::both},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, 2, Pass::both},
+    {"weight-shifted", "the weight is off by one element", "", KernelPart::weight, shifted<Parameter::weight>, -2, Pass::both},
     {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, 1},
     {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, -1},
     {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, 2},
     {"bias-shifted", "the bias is off by one element", "", KernelPart::bias, shifted<Parameter::bias>, -2},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 0},
-    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 1},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 0, Pass::both},
+    {"weight-transposed", "the weight is transposed", "", KernelPart::weight, transposed<Parameter::weight>, 1, Pass::both},
     {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 0},
     {"bias-transposed", "the bias is transposed", "", KernelPart::bias, transposed<Parameter::bias>, 1},
-    {"weight-first-K", "the weight of the first K elements is that of all others", "", KernelPart::weight, first_again<Parameter::weight>},
+    {"weight-first-K", "the weight of the first K elements is that of all others", "", KernelPart::weight, first_again<Parameter::weight>, 0, Pass::both},
     {"bias-first-K", "the bias of the first K elements is that of all others", "", KernelPart::bias, first_again<Parameter::bias>},
     {"weight-by-row", "the weight is that of the row's number, not of the element's", "", KernelPart::weight, by_row<Parameter::weight>},
     {"bias-by-row", "the bias is that of the row's number, not of the element's", "", KernelPart::bias, by_row<Parameter::bias>},
@@ -734,8 +781,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"unrounded-sum", "the sum with the residual is not rounded before the norm", "", KernelPart::alone, unrounded_sum},
     {"unrounded-xhat", "xhat is not rounded before the weight", "", KernelPart::alone, unrounded_step<&Rounding::xhat>},
     {"unrounded-product", "the product is not rounded before the bias", "", KernelPart::alone, unrounded_step<&Rounding::product>},
-    {"float16-x", "x is rounded to float16 before the norm", "", KernelPart::alone, x_in<DType::float16>},
-    {"bfloat16-x", "x is rounded to bfloat16 before the norm", "", KernelPart::alone, x_in<DType::bfloat16>},
+    {"float16-x", "x is rounded to float16 before the norm", "", KernelPart::alone, x_in<DType::float16>, 0, Pass::both},
+    {"bfloat16-x", "x is rounded to bfloat16 before the norm", "", KernelPart::alone, x_in<DType::bfloat16>, 0, Pass::both},
     {"float16-y", "y is rounded to float16 before the output", "", KernelPart::alone, y_in<DType::float16>},
     {"bfloat16-y", "y is rounded to bfloat16 before the output", "", KernelPart::alone, y_in<DType::bfloat16>},
     {"tf32-y", "y is rounded to tf32 before the output", "", KernelPart::alone, y_in_tf32},
@@ -769,6 +816,19 @@ constexpr WrongKernel kWrongKernels[] = {
     {"dx-no-tail-K", "the sums of dx leave out the n mod K last elements", "", KernelPart::elements, no_tail_backward, 256, Pass::backward},
     {"float16-gradient", "the gradient is rounded to float16 before the output", "", KernelPart::rounding, result_in<DType::float16>, 0, Pass::backward},
     {"bfloat16-gradient", "the gradient is rounded to bfloat16 before the output", "", KernelPart::rounding, result_in<DType::bfloat16>, 0, Pass::backward},
+    {"dx-first-K", "the sums of dx are those of the first K elements", "", KernelPart::elements, sums_of_some<false>, 0, Pass::backward},
+    {"dx-warp-K", "the sums of dx take in the first 32 of each K elements", "", KernelPart::elements, sums_of_some<true>, 0, Pass::backward},
+    {"dx-mean-of-dy", "the mean in dx is that of dy, without the weight", "", KernelPart::weight, sums_of_dy<true, false>, 0, Pass::backward},
+    {"dx-projection-of-dy", "the mean with xhat in dx is that of dy xhat, without the weight", "", KernelPart::weight, sums_of_dy<false, true>, 0, Pass::backward},
+    {"dx-means-of-dy", "both means in dx are those of dy, without the weight", "", KernelPart::weight, sums_of_dy<true, true>, 0, Pass::backward},
+    {"dx-weight-last", "the weight multiplies dx, not dy", "", KernelPart::weight, weight_last, 0, Pass::backward},
+    {"dx-of-x", "x stands for xhat in dx", "", KernelPart::mean_or_division, other_xhat<Backward::Xhat::x>, 0, Pass::backward},
+    {"dx-of-deviations", "x - mean stands for xhat in dx", "", KernelPart::mean_or_division, other_xhat<Backward::Xhat::deviation>, 0, Pass::backward},
+    {"dx-divided-twice", "dx is divided by s twice", "", KernelPart::mean_or_division, divided_twice, 0, Pass::backward},
+    {"float16-dy", "dy is rounded to float16", "", KernelPart::rounding, dy_in<DType::float16>, 0, Pass::backward},
+    {"bfloat16-dy", "dy is rounded to bfloat16", "", KernelPart::rounding, dy_in<DType::bfloat16>, 0, Pass::backward},
+    {"every-2nd-row", "dweight and dbias are sums over every second row", "", KernelPart::alone, rows_with_step, 2, Pass::backward},
+    {"every-4th-row", "dweight and dbias are sums over every fourth row", "", KernelPart::alone, rows_with_step, 4, Pass::backward},
     {"dx-plus-dy", "dy is added to dx", "", KernelPart::rounding, plus_dy, 0, Pass::backward},
     {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, no_division_backward, 0, Pass::backward},
     {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, weight_in_sums, 0, Pass::backward},
@@ -871,7 +931,9 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
     }
     std::set<std::int64_t> seen;
     for (const Length& length : letter == 'P' ? lengths : blocks_of(row)) {
-      const bool is_whole_warp = row.change == one_warp && length.padded_to == StatisticOf::kWarp;
+      const bool is_whole_warp =
+          (row.change == one_warp || row.change == sums_of_some<true>)&&length.padded_to ==
+          StatisticOf::kWarp;
       if (is_whole_warp || (letter == 'P' && length.padded_to == n) ||
           !seen.insert(length.padded_to).second)
         continue;

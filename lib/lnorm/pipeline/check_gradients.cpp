@@ -33,6 +33,7 @@ class JudgedGradient {
         check(begin_check(inputs.sources.x.info(), actual.info(), plan.rows, setting)) {
     context.has_given = inputs.sources.are_constants;
     context.has_saved = inputs.sources.rstd != nullptr;
+    context.dy_dtype = inputs.sources.dy.info().dtype;
     context.rounds_dy = has_more_digits(inputs.sources.dy.info().dtype, options.arithmetic);
     context.is_uniform = inputs.is_uniform;
     check.part = name(of);

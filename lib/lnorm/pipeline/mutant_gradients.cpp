@@ -72,6 +72,7 @@ class GradientTrials {
                                               inputs_.weight, inputs_.bias, plan_.rows);
     context.is_uniform = is_uniform_;
     context.is_written = true;
+    context.dy_dtype = inputs_.sources.dy.info().dtype;
     return context;
   }
 

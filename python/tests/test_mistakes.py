@@ -1,0 +1,129 @@
+"""What check names of mistakes that people make in kernels: NumPy makes each of them here, by its own formula."""
+
+import unittest
+
+import numpy as np
+
+import lnorm
+
+ROWS, LENGTH, EPS = 96, 200, 1e-5
+COLUMNS = np.arange(LENGTH)
+
+
+def bfloat16(numbers):
+    bits = np.asarray(numbers, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def mean(numbers):
+    return numbers.mean(-1, keepdims=True)
+
+
+class Mistakes(unittest.TestCase):
+    def setUp(self):
+        random = np.random.default_rng(11)
+        self.x = random.normal(0.3, 1, (ROWS, LENGTH)).astype(np.float32)
+        self.residual = random.normal(0, 1, (ROWS, LENGTH)).astype(np.float32)
+        self.dy = random.normal(0.1, 1, (ROWS, LENGTH)).astype(np.float32)
+        self.w = random.normal(1, 0.3, LENGTH).astype(np.float32)
+        self.b = random.normal(0.1, 0.3, LENGTH).astype(np.float32)
+
+    def xhat(self, x):
+        x = x.astype(np.float64)
+        return (x - mean(x)) / np.sqrt(x.var(-1, keepdims=True) + EPS)
+
+    def norm(self, x):
+        return self.xhat(x) * self.w + self.b
+
+    def names(self, ids, tensors, **options):
+        for tensor, name in zip(tensors, ids):
+            with self.subTest(name):
+                report = lnorm.check(*tensor, **options)
+                found = report.explanations[0]
+                self.assertIn(name, [found["id"], *found["same_as"]])
+                self.assertEqual(report.explained_by, found["id"])
+
+    def test_forward(self):
+        x, w, b = self.x, self.w, self.b
+        xhat, y = self.xhat(x), self.norm(x)
+        rows = np.arange(ROWS) % LENGTH
+
+        def by_sums(elements):
+            some = x[:, elements].astype(np.float64)
+            center = some.sum(-1, keepdims=True) / LENGTH
+            variance = ((some - center) ** 2).sum(-1, keepdims=True) / LENGTH
+            return (x - center) / np.sqrt(variance + EPS) * w + b
+
+        found = {
+            "first-128-by-n": by_sums(COLUMNS[:128]),
+            "warp-64": by_sums(COLUMNS[COLUMNS % 64 < 32]),
+            "weight-first-128": xhat * w[COLUMNS % 128] + b,
+            "bias-first-64": xhat * w + b[COLUMNS % 64],
+            "weight-by-row": xhat * w[rows, None] + b,
+            "bias-by-row": xhat * w + b[rows, None],
+            "x-first-128": ((x[:, COLUMNS % 128] - mean(x)) / np.sqrt(x.var(-1, keepdims=True) + EPS)) * w + b,
+            "blocks-64": np.concatenate([self.xhat(x[:, k : k + 64]) for k in range(0, LENGTH, 64)], 1) * w + b,
+            "plus-input": y + x,
+            "bfloat16-x": self.norm(bfloat16(x)),
+            "memory-order": y.T.reshape(ROWS, LENGTH),
+            "other-rows": np.roll(y, 9, 0),
+        }
+        self.names(found, [(x, value.astype(np.float32)) for value in found.values()], weight=w, bias=b)
+
+    def test_residual(self):
+        x, residual = self.x, self.residual
+        found = {
+            "residual-after": self.norm(x) + residual,
+            "residual-negated": self.norm(x - residual),
+            "residual-alone": self.norm(residual),
+        }
+        tensors = [(x, value.astype(np.float32)) for value in found.values()]
+        self.names(found, tensors, weight=self.w, bias=self.b, residual=residual)
+
+    def test_given_variance(self):
+        x, center, variance = self.x, mean(self.x)[:, 0], self.x.var(-1)
+        for name, factor in ("biased", (LENGTH - 1) / LENGTH), ("unbiased", LENGTH / (LENGTH - 1)):
+            y = (x - center[:, None]) / np.sqrt(variance[:, None] * factor + EPS)
+            self.names(["given-variance-" + name], [(x, y.astype(np.float32))], mean=center, variance=variance)
+
+    def test_backward(self):
+        x, dy, w = self.x.astype(np.float64), self.dy.astype(np.float64), self.w.astype(np.float64)
+        s = np.sqrt(x.var(-1, keepdims=True) + EPS)
+        xhat, g, d = self.xhat(x), dy * w, x - mean(x)
+
+        def dx(of_mean=g, of_variance=g, h=xhat, of=mean):
+            return (g - of(of_mean) - h * of(of_variance * h)) / s
+
+        def of_warp(numbers):
+            return numbers[:, COLUMNS % 64 < 32].sum(-1, keepdims=True) / LENGTH
+
+        found = {
+            "dx-mean-of-dy": dx(of_mean=dy),
+            "dx-projection-of-dy": dx(of_variance=dy),
+            "dx-means-of-dy": dx(of_mean=dy, of_variance=dy),
+            "dx-weight-last": (dy - mean(dy) - xhat * mean(dy * xhat)) * w / s,
+            "dx-of-x": dx(h=x),
+            "dx-of-deviations": dx(h=d),
+            "dx-divided-twice": dx() / s,
+            "dx-warp-64": dx(of=of_warp),
+            "dx-first-64": dx(of=lambda numbers: numbers[:, :64].sum(-1, keepdims=True) / LENGTH),
+            "dx-1-1--1": (g - mean(g) + xhat * mean(g * xhat)) / s,
+        }
+        for name, value in found.items():
+            with self.subTest(name):
+                report = lnorm.check(self.x, dy=self.dy, weight=self.w, actual_dx=value.astype(np.float32))
+                self.assertEqual(report.tensors[0]["explained_by"], name)
+        sums = {
+            "every-2nd-row": (dy * xhat)[::2].sum(0),
+            "every-4th-row": (dy * xhat)[::4].sum(0),
+            "bfloat16-dy": (bfloat16(dy) * xhat).sum(0),
+            "float16-gradient": (dy * xhat).sum(0).astype(np.float16),
+        }
+        for name, value in sums.items():
+            with self.subTest(name):
+                report = lnorm.check(self.x, dy=self.dy, actual_dweight=value.astype(np.float32))
+                self.assertEqual(report.tensors[0]["explained_by"], name)
+
+
+if __name__ == "__main__":
+    unittest.main()
