@@ -876,11 +876,11 @@ std::string WrongKernel::with_length(std::string_view text, char before,
 }
 
 std::vector<std::string> usual_ids(const WrongKernel& kernel) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 20;
   const char letter = kernel.letter();
   if (letter == 0) return {std::string(kernel.id)};
   std::vector<std::string> ids;
-  for (std::int64_t k = 8; k <= (kernel.parameter > 0 ? 256 : kMost); k *= 2) {
+  for (std::int64_t k = 8; k <= (kernel.parameter > 0 ? 256 : kLongest); k *= 2) {
     ids.push_back(kernel.with_length(kernel.id, '-', k));
   }
   return ids;
