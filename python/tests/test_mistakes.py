@@ -70,6 +70,53 @@ class Mistakes(unittest.TestCase):
         }
         self.names(found, [(x, value.astype(np.float32)) for value in found.values()], weight=w, bias=b)
 
+    def test_memory_order(self):
+        x, y, shape = self.x, self.xhat(self.x), (LENGTH, ROWS)
+        for tensors in (
+            (x, self.xhat(x.T.reshape(x.shape))),
+            (x, self.xhat(x.reshape(shape).T)),
+            (x, y.T.reshape(x.shape)),
+            (x, y.reshape(shape).T),
+        ):
+            self.names(["memory-order"], [(tensors[0], tensors[1].astype(np.float32))])
+
+    def test_no_wrong_name(self):
+        y = self.norm(self.x).astype(np.float32)
+        y[-1] *= 1.5
+        report = lnorm.check(self.x, y, weight=self.w, bias=self.b)
+        self.assertIsNone(report.explained_by)
+        self.assertIn(f"row {ROWS - 1}", str(report))
+        x = self.x.copy()
+        x[1::3] = 1.5  # constant rows, whose formulas have wide bounds
+        report = lnorm.check(x, rms=True, dy=self.dy, actual_dweight=self.b)
+        self.assertIsNone(report.tensors[0]["explained_by"])
+
+    def test_other_sign(self):
+        y = -(self.xhat(self.x) * self.w).astype(np.float32)
+        for rows in 2, ROWS:
+            self.names(["negated"], [(self.x[:rows], y[:rows])], weight=self.w)
+        x, dy = self.x.astype(np.float64), self.dy.astype(np.float64)
+        s = np.sqrt(mean(x * x) + EPS)
+        dx = -(dy - x / s * mean(dy * x / s)) / s
+        report = lnorm.check(self.x, rms=True, dy=self.dy, actual_dx=dx.astype(np.float32))
+        self.assertEqual(report.tensors[0]["explained_by"], "dx-negated")
+
+    def test_constant_rows_summed_by_a_loop(self):
+        single = np.float32
+        for length, value, eps in (1024, 1.1, 1e-5), (2048, 3.3, 1e-6):
+
+            def total(numbers):
+                return np.cumsum(numbers, dtype=np.float32)[-1]
+
+            x, dy, n = np.full(length, value, np.float32), np.zeros(length, np.float32), single(length)
+            dy[3] = 1
+            d = x - total(x) / n
+            rstd = single(1) / np.sqrt(total(d * d) / n + single(eps))
+            xhat = d * rstd
+            dx = rstd * (dy - (total(dy) / n + xhat * (total(dy * xhat) / n)))
+            report = lnorm.check(x[None], dy=dy[None], actual_dx=dx[None], eps=eps)
+            self.assertEqual(report.verdict, "within rounding", str(report))
+
     def test_residual(self):
         x, residual = self.x, self.residual
         found = {

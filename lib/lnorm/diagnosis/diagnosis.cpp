@@ -262,7 +262,12 @@ class Search {
       return std::ranges::max_element(found, {}, [](const auto& one) { return one.first; })->first;
     };
     look(0);
-    const bool is_number = context_.weight_is_number && context_.bias_is_number;
+    const std::vector<ToldRow>& plain = found.front().second;
+    const auto flipped =
+        std::ranges::count_if(plain, [](const ToldRow& row) { return row.told.alpha < 0; });
+    // Rows of a weight of the other sign are lines, too.
+    const bool is_number =
+        (context_.weight_is_number && context_.bias_is_number) || 2 * flipped > std::ssize(plain);
     if (best() < kMost || is_number) {
       find_factor();
       for (const Change& change : changes_) {
@@ -396,7 +401,10 @@ class Search {
     candidates_.clear();
     proofs_.resize(before);
     for (std::size_t i = 0; i < choices.size(); ++i) {
-      name_statistics(choices[i], told[i], told[i].empty() ? 1 : kMostParts);
+      // Few rows tell little.
+      constexpr std::size_t kFew = 4;
+      const std::size_t most = told[i].size() < kFew ? kMostParts - 1 : kMostParts;
+      name_statistics(choices[i], told[i], told[i].empty() ? 1 : most);
     }
     prove_nearest();
   }
@@ -440,7 +448,7 @@ class Search {
         const KernelPart last = part_of(*chosen.back());
         const KernelPart next = part_of(*all[i]);
         // The mean may have other elements than the variance.
-        const bool is_other_side = chosen.back()->kernel->side == Side::mean &&
+        const bool is_other_side = told.size() > 2 && chosen.back()->kernel->side == Side::mean &&
                                    all[i]->kernel->side == Side::variance && last == next;
         if (next == last && !is_other_side) continue;
       }

@@ -143,8 +143,9 @@ class GradientSearch {
     std::vector<const std::vector<RowBounds>*> rows;
     rows.reserve(terms.size());
     for (const Trial& term : terms) rows.push_back(&term.rows);
-    const std::vector<double> found = equations(rows).solution();
+    std::vector<double> found = equations(rows).solution();
     if (found.empty()) return;
+    if (!context_.setting.formula.has_mean()) found[1] = found[0];
     const auto n = static_cast<double>(context_.row_length());
     std::vector<double> snapped;
     std::vector<std::string> text;
@@ -314,7 +315,10 @@ class GradientSearch {
         trial.explains = found.has_value();
         trial.score = found.value_or(0);
       } else {
-        trial.explains = sums.explains_all() && sums.excess <= exact_.sums.excess / 4;
+        // A bound may be so wide that it covers anything.
+        constexpr double kLeastSqnr = 20;
+        trial.explains = sums.explains_all() && sums.excess <= exact_.sums.excess / 4 &&
+                         sums.sqnr() >= kLeastSqnr;
       }
       // A bound that is wide enough covers what is no such gradient as well.
       if ((sums.explains_all() || trial.variant.backward.sums) && !trial.explains) continue;

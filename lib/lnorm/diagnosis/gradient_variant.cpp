@@ -60,7 +60,8 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   }
   line.is_in_range = errors.is_in_range || has_saved;
   line.x = lnorm::line_of(statistics, s, errors, kernel);
-  line.inverse_error = s / errors.s_low - 1;
+  // Of a constant row s may be larger, but not smaller.
+  line.inverse_error = std::max(s / errors.s_low - 1, errors.s / s);
   line.inverse_t = has_root ? 1 / root : 1 / s;
   if (!has_root) line.inverse_t_error = line.inverse_error;
   line.freedom = variant.backward.freedom ? static_cast<double>(*variant.backward.freedom)

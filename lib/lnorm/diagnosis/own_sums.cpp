@@ -169,12 +169,16 @@ namespace {
 
 // Whether the output is off by what that arithmetic loses on these rows, but for a factor of four, and the rows are lines in it.
 bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
+  constexpr double kOfRow = 100;  // of squares
   const JudgeSetting& setting = *sample.setting;
   KernelModel kernel = setting.kernel;
   kernel.arithmetic = arithmetic_of(dtype);
   RowEstimator estimator(kernel, setting.output, variant.rounding);
   double squares = 0;
   double expected = 0;
+  double sum = 0;
+  double count = 0;
+  std::int64_t alike = 0;  // rows that are about as far off as expected
   std::int64_t lines = 0;
   std::int64_t above = 0;  // rows whose 1 / s comes out too large
   for (const SampleRow& row : sample.rows) {
@@ -185,19 +189,27 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
     lines += told.residual <= kLine ? 1 : 0;
     above += told.alpha > 1 ? 1 : 0;
     const std::vector<double> computed = computed_in(dtype, variant.formula, setting, row);
+    const double squares_before = squares;
+    const double expected_before = expected;
     for (std::size_t i = 0; i < computed.size(); ++i) {
       const double off = row.actual[i] - row.exact[i];
       const double usual = computed[i] - row.exact[i];
       if (!row.is_kept(i) || !std::isfinite(off) || !std::isfinite(usual)) continue;
       squares += off * off;
       expected += usual * usual;
+      sum += off;
+      count += 1;
     }
+    const double of_row = squares - squares_before;
+    const double usual_of_row = expected - expected_before;
+    alike += of_row * kOfRow >= usual_of_row && of_row <= kOfRow * usual_of_row ? 1 : 0;
   }
   const auto rows = std::ssize(sample.rows);
   // Rounding goes either way; what changes all rows in the same direction is another formula.
   const bool is_either_way = 10 * above >= rows && 10 * above <= 9 * rows;
-  return is_either_way && 10 * lines >= 9 * rows && squares * 16 >= expected &&
-         squares <= 16 * expected;
+  const bool is_offset = 4 * sum * sum > count * squares;
+  return is_either_way && !is_offset && 10 * alike >= 9 * rows && 10 * lines >= 9 * rows &&
+         squares * 16 >= expected && squares <= 16 * expected;
 }
 
 }  // namespace

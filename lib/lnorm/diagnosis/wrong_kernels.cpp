@@ -880,7 +880,8 @@ std::vector<std::string> usual_ids(const WrongKernel& kernel) {
   const char letter = kernel.letter();
   if (letter == 0) return {std::string(kernel.id)};
   std::vector<std::string> ids;
-  for (std::int64_t k = 8; k <= (kernel.parameter > 0 ? 256 : kLongest); k *= 2) {
+  const bool is_listed = kernel.parameter > 0 || letter == 'P';
+  for (std::int64_t k = is_listed ? 8 : 32; k <= (is_listed ? 1024 : kLongest); k *= 2) {
     ids.push_back(kernel.with_length(kernel.id, '-', k));
   }
   return ids;
@@ -964,8 +965,11 @@ std::shared_ptr<const std::vector<NamedKernel>> ChooseKernel::kernels(
     const bool has_sides = of == Quantity::y && row.part == KernelPart::elements &&
                            row.change != unmasked && row.change != unmasked_by;
     if (!has_sides) continue;
+    // What is masked leaves the variance as it is.
+    const bool is_masked = row.change == reads_on || row.change == reads_on_by;
     for (const auto& [side, name] :
          {std::pair{Side::mean, "mean"}, std::pair{Side::variance, "variance"}}) {
+      if (is_masked && side == Side::variance) continue;
       all.push_back({concat(kernel.id, '-', name),
                      concat(kernel.words, ", in the ", name, " alone"), kernel.options, kernel.row,
                      kernel.parameter, side});

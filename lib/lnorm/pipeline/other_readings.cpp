@@ -127,10 +127,20 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   });
 }
 
-// The index of what lies where the element of a row has its place in C order, if a tensor's axes lie in this order.
-Shape index_in_order(const Plan& plan, const Axes& order, std::int64_t row, std::int64_t element) {
+// Axes, and whether they are those of the tensor as it is or as it is taken for.
+struct AxesOrder {
+  Axes axes;
+  bool is_back = false;
+};
+
+// The index of what lies where the element of a row has its place in C order, if a tensor's axes lie in this order; or back.
+Shape index_in_order(const Plan& plan, const AxesOrder& memory, std::int64_t row,
+                     std::int64_t element) {
+  const Axes& order = memory.axes;
   const Shape index = index_of_element(plan.shape, plan.axes, row, element);
-  const Shape there = index_of(position_of(index, plan.shape), extents(plan.shape, order));
+  const Shape laid_out = extents(plan.shape, order);
+  if (memory.is_back) return index_of(position_of(extents(index, order), laid_out), plan.shape);
+  const Shape there = index_of(position_of(index, plan.shape), laid_out);
   Shape own(there.size());
   for (std::size_t k = 0; k < order.size(); ++k) own[order[k]] = there[k];
   return own;
@@ -138,7 +148,7 @@ Shape index_in_order(const Plan& plan, const Axes& order, std::int64_t row, std:
 
 // The output lies in another memory order.
 std::optional<FormulaSums> fit_written_in_order(const std::vector<double>& x, const Plan& plan,
-                                                const Axes& order, const Sample& sample) {
+                                                const AxesOrder& order, const Sample& sample) {
   const Axes kept = kept_axes(plan.shape, plan.axes);
   const auto number_along = [&](const Shape& index, const Axes& axes) {
     return position_of(extents(index, axes), extents(plan.shape, axes));
@@ -164,7 +174,7 @@ std::optional<FormulaSums> fit_written_in_order(const std::vector<double>& x, co
 
 // The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
 std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan& plan,
-                                        const Axes& order, const Sample& sample) {
+                                        const AxesOrder& order, const Sample& sample) {
   const auto element = [&](std::int64_t row, std::int64_t i) {
     return x[static_cast<std::size_t>(
         position_of(index_in_order(plan, order, row, i), plan.shape))];
@@ -252,16 +262,19 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
   while (std::next_permutation(order.begin(), order.end())) {
     if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
     if (!are_finite(numbers)) return {};
-    const auto read = fit_in_order(numbers, plan, order, sample);
-    const auto sums = read ? read : fit_written_in_order(numbers, plan, order, sample);
-    if (!sums) continue;
-    const std::string axes =
-        joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
-    return cause(std::string(kOrderId),
-                 concat(read ? "x is read" : "y is written",
-                        " in another memory order: its axes lie in the order ", axes,
-                        ", as of a transposed tensor"),
-                 sums->sqnr());
+    for (const bool is_back : {false, true}) {
+      const AxesOrder memory{order, is_back};
+      const auto read = fit_in_order(numbers, plan, memory, sample);
+      const auto sums = read ? read : fit_written_in_order(numbers, plan, memory, sample);
+      if (!sums) continue;
+      const std::string axes =
+          joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
+      return cause(std::string(kOrderId),
+                   concat(read ? "x is read" : "y is written", " in another memory order: ",
+                          is_back ? "as if its axes lay" : "its axes lie", " in the order ", axes,
+                          is_back ? "" : ", as of a transposed tensor"),
+                   sums->sqnr());
+    }
   }
   return {};
 }
@@ -312,7 +325,7 @@ std::string words_of(const std::vector<FoundRow>& found, std::int64_t rows, cons
     // By the shorter way.
     const std::int64_t by = (of - first + rows + rows / 2) % rows - rows / 2;
     if (are([&](std::int64_t row) { return (row + by + rows) % rows; })) {
-      return concat("rows are the norms of those ", std::abs(by), " rows ",
+      return concat("rows are the norms of those ", counted(std::abs(by), "row"), " ",
                     by > 0 ? "after them" : "before them");
     }
   }
