@@ -189,6 +189,9 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
     found.emplace_back("", concat("a plain loop explains at most ",
                                   rounded_text(1 / judged.loop.ratio, 2), " of that"));
+  } else if (c.verdict == Verdict::within_rounding && c.as_loop()) {
+    found.emplace_back("", concat("it is ", ratio_text(judged.loop.ratio),
+                                  " of what a plain loop and rounding explain"));
   }
   if (judged.unjudged_rows > 0) found.emplace_back("not judged", unjudged_text(c));
   return found;
