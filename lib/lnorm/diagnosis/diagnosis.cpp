@@ -401,7 +401,7 @@ class Search {
     candidates_.clear();
     proofs_.resize(before);
     for (std::size_t i = 0; i < choices.size(); ++i) {
-      // Few rows tell little.
+      // Of few rows two numbers each are known, which some three parts of many explain by chance.
       constexpr std::size_t kFew = 4;
       const std::size_t most = told[i].size() < kFew ? kMostParts - 1 : kMostParts;
       name_statistics(choices[i], told[i], told[i].empty() ? 1 : most);

@@ -315,7 +315,7 @@ class GradientSearch {
         trial.explains = found.has_value();
         trial.score = found.value_or(0);
       } else {
-        // A bound may be so wide that it covers anything.
+        // The bound of a formula may be so wide that it covers anything: 20 dB are asked for.
         constexpr double kLeastSqnr = 20;
         trial.explains = sums.explains_all() && sums.excess <= exact_.sums.excess / 4 &&
                          sums.sqnr() >= kLeastSqnr;

@@ -46,7 +46,7 @@ std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
     for (const KernelContext& context : contexts) {
       Variant variant = asked_for(context.setting);
       const bool is_other = kernel.row->change(variant, context, kernel.parameter);
-      // Sums in any order are no numbers.
+      // Of sums in any order only the noise is known: there is nothing to write.
       if (is_other && variant.backward.rounded != Backward::Rounded::terms)
         trial.formulas.emplace_back(context.of, variant);
     }

@@ -169,7 +169,7 @@ namespace {
 
 // Whether the output is off by what that arithmetic loses on these rows, but for a factor of four, and the rows are lines in it.
 bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
-  constexpr double kOfRow = 100;  // of squares
+  constexpr double kOfRow = 100;  // the factor between sums of squares of a row
   const JudgeSetting& setting = *sample.setting;
   KernelModel kernel = setting.kernel;
   kernel.arithmetic = arithmetic_of(dtype);

@@ -354,7 +354,7 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
 std::span<const double> input_of(const Variant& variant, const Sample& sample, const SampleRow& row,
                                  std::vector<double>& buffer) {
   if (variant.input == Variant::Input::x_alone) return row.alone;
-  // x is the sum.
+  // row.x is the sum with the residual.
   const auto combined = [&](double of_sum, double of_x) {
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
       buffer.push_back(of_sum * row.x[i] + of_x * row.alone[i]);

@@ -247,7 +247,7 @@ bool shifted(Variant& v, const Context& c, double by) {
          });
 }
 
-// As in a loop over blocks of the row whose pointer stays.
+// A loop over blocks of the row reads the first block again, if its pointer stays.
 template <Parameter of>
 bool first_again(Variant& v, const Context& c, double block) {
   const auto count = static_cast<std::size_t>(block);
@@ -284,7 +284,7 @@ bool transposed(Variant& v, const Context& c, double back) {
          });
 }
 
-// By the row's length.
+// The sums of some elements are divided by the row's length.
 void divide_by_row(Variant& v, const Context& c) {
   v.mean.padded_to = v.variance.padded_to = c.row_length();
   for (StatisticOf* of : {&v.mean, &v.variance}) of->is_masked = of->by_padded = true;
@@ -414,7 +414,7 @@ bool y_in(Variant& v, const Context& c, double) {
 }
 bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputFormat::tf32()); }
 
-// What is added to it is another tensor.
+// A residual that is added to x is another tensor: rounded_sum has their sum.
 template <DType dtype>
 bool x_in(Variant& v, const Context& c, double) {
   v.x_in = dtype;
@@ -469,7 +469,7 @@ bool unrounded(Variant& v, const Context& c, double) {
   return std::exchange(v.rounding, {}) != Rounding{} || c.has_rounded_sum;
 }
 
-// One step of several.
+// Where one step of several is left out it has a name of its own.
 bool rounds_more_than_once(const Context& c) {
   const Rounding& asked = c.setting.rounding;
   return int{asked.xhat} + int{asked.product} + int{c.has_rounded_sum} > 1;

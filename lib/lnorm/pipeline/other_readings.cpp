@@ -127,13 +127,13 @@ std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Ax
   });
 }
 
-// Axes, and whether they are those of the tensor as it is or as it is taken for.
+// An order of the axes in memory: in which the tensor lies, or (is_back) in which a kernel takes it to lie.
 struct AxesOrder {
   Axes axes;
   bool is_back = false;
 };
 
-// The index of what lies where the element of a row has its place in C order, if a tensor's axes lie in this order; or back.
+// The index of what lies where the element of a row has its place in C order, if a tensor's axes lie in this order, or are taken to.
 Shape index_in_order(const Plan& plan, const AxesOrder& memory, std::int64_t row,
                      std::int64_t element) {
   const Axes& order = memory.axes;
