@@ -241,6 +241,7 @@ Contents contents_of(const Sample& sample,
     return result;
   }
   std::vector<std::string> fits;
+  fits.reserve(affected.size());
   for (const AffectedRow& row : affected) fits.push_back(fit_text(row));
   if (fits.size() > 1 && !fits.front().empty() &&
       std::ranges::count(fits, fits.front()) == std::ssize(fits)) {
