@@ -138,7 +138,7 @@ class Search {
     if (!context_.has_given || v.own_statistics) return true;
     const Formula& asked = setting_.formula;
     const bool has_sums = !v.mean.is_plain() || !v.variance.is_plain() || v.squares_about_zero ||
-                          v.mean_in || v.rstd_in || v.has_own_sums();
+                          v.mean_in || v.rstd_in || v.has_own_sums() || v.blocks > 0;
     const bool is_of_row = v.result != Variant::Result::previous_row &&
                            v.result != Variant::Result::next_row &&
                            v.result != Variant::Result::twice;
