@@ -265,10 +265,10 @@ class Search {
     const std::vector<ToldRow>& plain = found.front().second;
     const auto flipped =
         std::ranges::count_if(plain, [](const ToldRow& row) { return row.told.alpha < 0; });
-    // Rows of a weight of the other sign are lines, too.
-    const bool is_number =
+    // Another weight leaves rows lines if it is one number, or the same with the other sign.
+    const bool are_lines_anyway =
         (context_.weight_is_number && context_.bias_is_number) || 2 * flipped > std::ssize(plain);
-    if (best() < kMost || is_number) {
+    if (best() < kMost || are_lines_anyway) {
       find_factor();
       for (const Change& change : changes_) {
         if (!is_affine(part_of(change))) continue;
@@ -302,7 +302,7 @@ class Search {
     }();
     for (std::size_t i = 0; i < tried.size(); ++i) {
       if (found[i].first < most - 0.02 ||
-          tried[i].kernels.size() > plainest + (is_number ? 1 : 0)) {
+          tried[i].kernels.size() > plainest + (are_lines_anyway ? 1 : 0)) {
         continue;
       }
       result.push_back(std::move(tried[i]));
@@ -337,7 +337,7 @@ class Search {
         count += 1;
       }
     }
-    // What repeats is off alike, and there are not many numbers of 16 bits.
+    // Equal numbers are off alike, and there are few different ones of 16 bits.
     const double numbers = std::ldexp(1.0, setting_.output.precision());
     const double repeated = std::max(1.0, count / numbers);
     if (yy > 0) add_factor(ay / yy, 3 * std::sqrt(repeated * squares / 3) / yy);
@@ -401,7 +401,7 @@ class Search {
     candidates_.clear();
     proofs_.resize(before);
     for (std::size_t i = 0; i < choices.size(); ++i) {
-      // Of few rows two numbers each are known, which some three parts of many explain by chance.
+      // Each row tells two numbers. By chance some three parts explain those of a few rows.
       constexpr std::size_t kFew = 4;
       const std::size_t most = told[i].size() < kFew ? kMostParts - 1 : kMostParts;
       name_statistics(choices[i], told[i], told[i].empty() ? 1 : most);

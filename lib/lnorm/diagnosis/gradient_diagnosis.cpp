@@ -275,8 +275,8 @@ class GradientSearch {
     }
   }
 
-  // How far off the numbers are, in parts of what they are off by as a rule: of both signs, of about that size, and none stands out. How
-  // near that is; nothing where they are no such noise, or not all results are numbers of the narrow dtype.
+  // Whether the results are off as sums in the narrow dtype are: by about as much as a rule, in both directions, none far more than the
+  // others; and they are numbers of that dtype. Returns a score, the lower the nearer; nothing if they are not.
   std::optional<double> noise(const Trial& trial) const {
     constexpr double kFewest = 8;
     constexpr double kGreatest = 5;  // the greatest, in parts of the root of the mean square

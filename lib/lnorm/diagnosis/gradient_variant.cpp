@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "lnorm/diagnosis/sum_losses.hpp"
@@ -69,9 +70,11 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   return line;
 }
 
-// The row as the variant reads it.
-SampleRow read_by(const Variant& variant, const SampleRow& row) {
-  SampleRow read = row;
+// The row as the variant reads it: itself, or one in the storage.
+const SampleRow& read_by(const Variant& variant, const SampleRow& row,
+                         std::optional<SampleRow>& storage) {
+  if (!variant.x_in && !variant.backward.dy_in) return row;
+  SampleRow& read = storage.emplace(row);
   if (variant.x_in) {
     for (double& x : read.x) x = OutputFormat(*variant.x_in).rounded(x);
     read.statistics = nullptr;
@@ -144,8 +147,8 @@ std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<cons
 
 RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
                       const SampleRow& as_given) {
-  const bool is_read_otherwise = variant.x_in || variant.backward.dy_in;
-  const SampleRow& row = is_read_otherwise ? read_by(variant, as_given) : as_given;
+  std::optional<SampleRow> storage;
+  const SampleRow& row = read_by(variant, as_given, storage);
   const JudgeSetting& setting = context.setting;
   const KernelModel& kernel = setting.kernel;
   const auto affine = affine_of(variant, row);
@@ -259,8 +262,8 @@ ParameterSums::ParameterSums(const Variant& variant, const KernelContext& contex
 void ParameterSums::add(const SampleRow& as_given) {
   const Backward& v = variant_.backward;
   if (as_given.number >= context_.rows - v.lost_rows || as_given.number % v.row_step != 0) return;
-  const bool is_read_otherwise = variant_.x_in || v.dy_in;
-  const SampleRow& row = is_read_otherwise ? read_by(variant_, as_given) : as_given;
+  std::optional<SampleRow> storage;
+  const SampleRow& row = read_by(variant_, as_given, storage);
   const std::int64_t first = context_.layout.first(row.number);
   GradientLine line;
   if (of_ == Quantity::dweight) {

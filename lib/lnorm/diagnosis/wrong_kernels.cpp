@@ -875,14 +875,31 @@ std::string WrongKernel::with_length(std::string_view text, char before,
   return out;
 }
 
+namespace {
+
+// Powers of two: what K stands for, from 8 to the row's parameter, or else from 32 to the most; and usual lengths P, from 8 on.
+std::vector<std::int64_t> block_lengths(const WrongKernel& kernel, std::int64_t most) {
+  std::vector<std::int64_t> lengths;
+  if (kernel.parameter > 0) most = static_cast<std::int64_t>(kernel.parameter);
+  const bool is_short = kernel.parameter > 0 || kernel.letter() == 'P';
+  for (std::int64_t k = is_short ? 8 : 32; k <= most; k *= 2) lengths.push_back(k);
+  return lengths;
+}
+
+// A block that is one warp has no others.
+bool is_one_warp(const WrongKernel& kernel, std::int64_t length) {
+  const bool is_of_warp = kernel.change == one_warp || kernel.change == sums_of_some<true>;
+  return is_of_warp && length == StatisticOf::kWarp;
+}
+
+}  // namespace
+
 std::vector<std::string> usual_ids(const WrongKernel& kernel) {
   constexpr std::int64_t kLongest = std::int64_t{1} << 20;
-  const char letter = kernel.letter();
-  if (letter == 0) return {std::string(kernel.id)};
+  if (kernel.letter() == 0) return {std::string(kernel.id)};
   std::vector<std::string> ids;
-  const bool is_listed = kernel.parameter > 0 || letter == 'P';
-  for (std::int64_t k = is_listed ? 8 : 32; k <= (is_listed ? 1024 : kLongest); k *= 2) {
-    ids.push_back(kernel.with_length(kernel.id, '-', k));
+  for (const std::int64_t length : block_lengths(kernel, kLongest)) {
+    ids.push_back(kernel.with_length(kernel.id, '-', length));
   }
   return ids;
 }
@@ -910,12 +927,9 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
     const std::int64_t channels = normalized_shape.front();
     lengths.push_back({n / channels * power_of_two(channels), ""});
   }
-  // K: powers of two; up to the row's parameter, or below n.
   const auto blocks_of = [&](const WrongKernel& row) {
     std::vector<Length> blocks;
-    const bool is_listed = row.parameter > 0;
-    const auto most = is_listed ? static_cast<std::int64_t>(row.parameter) : n - 1;
-    for (std::int64_t k = is_listed ? 8 : 32; k <= most; k *= 2) blocks.push_back({k, ""});
+    for (const std::int64_t length : block_lengths(row, n - 1)) blocks.push_back({length, ""});
     return blocks;
   };
   std::vector<NamedKernel> result;
@@ -932,12 +946,8 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
     }
     std::set<std::int64_t> seen;
     for (const Length& length : letter == 'P' ? lengths : blocks_of(row)) {
-      const bool is_whole_warp =
-          (row.change == one_warp || row.change == sums_of_some<true>)&&length.padded_to ==
-          StatisticOf::kWarp;
-      if (is_whole_warp || (letter == 'P' && length.padded_to == n) ||
-          !seen.insert(length.padded_to).second)
-        continue;
+      if (is_one_warp(row, length.padded_to) || (letter == 'P' && length.padded_to == n)) continue;
+      if (!seen.insert(length.padded_to).second) continue;
       const std::string id = row.with_length(row.id, '-', length.padded_to);
       const bool is_former = row.change == padded &&
                              std::any_of(lengths.begin(), lengths.end(), [&](const Length& one) {

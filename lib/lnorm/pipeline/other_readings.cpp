@@ -23,6 +23,10 @@ constexpr std::size_t kMostAxes = 4;    // whose orders are tried
 constexpr std::size_t kRows = 8;        // of the sample
 constexpr std::int64_t kElements = 64;  // of each of them
 
+std::string list_of(const Axes& axes, std::string_view between) {
+  return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
+}
+
 // The number of the row along axes in which the element of a row of the plan lies.
 std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
                         std::int64_t element) {
@@ -267,12 +271,10 @@ std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, co
       const auto read = fit_in_order(numbers, plan, memory, sample);
       const auto sums = read ? read : fit_written_in_order(numbers, plan, memory, sample);
       if (!sums) continue;
-      const std::string axes =
-          joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); });
       return cause(std::string(kOrderId),
                    concat(read ? "x is read" : "y is written", " in another memory order: ",
-                          is_back ? "as if its axes lay" : "its axes lie", " in the order ", axes,
-                          is_back ? "" : ", as of a transposed tensor"),
+                          is_back ? "as if its axes lay" : "its axes lie", " in the order ",
+                          list_of(order, ", "), is_back ? "" : ", as of a transposed tensor"),
                    sums->sqnr());
     }
   }
@@ -350,7 +352,7 @@ std::string words_of(const std::vector<FoundRow>& found, std::int64_t rows, cons
     };
     if (are(turned)) {
       return concat("rows are the norms of other rows, as if their axes lay in the order ",
-                    joined(order, ", ", [](std::size_t axis) { return std::to_string(axis); }));
+                    list_of(order, ", "));
     }
   }
   std::string words = "rows are the norms of other rows: ";
@@ -501,10 +503,7 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
   std::erase(found, given);
   std::vector<OtherAxes> result;
   for (Axes& axes : found) {
-    const auto list = [&](std::string_view between) {
-      return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
-    };
-    result.push_back({"axes-" + list("-"), axes_option(list(",")), axes});
+    result.push_back({"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ",")), axes});
   }
   return result;
 }

@@ -23,8 +23,8 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
 // How a kernel may have read its tensors, where no wrong kernel on the rows of the plan gives the output. Looks at some elements of the
 // sample; nothing if no reading explains all of them. The first of these that does:
 // - normalization over each other single axis, each other set of trailing ones; not of more than 2^22 elements
-// - x is read, or y written, in another memory order, as where a transposed tensor is taken for a contiguous one: tensors of up to four axes and
-//   2^22 elements, which are held
+// - x is read, or y written, in another memory order, as where a transposed tensor is taken for a contiguous one: tensors of up to
+//   four axes and 2^22 elements, which are held
 // - x is the norm of the output
 // - each row is the norm of another one: in tensors of up to 2^26 elements
 // - another weight or bias in nine columns of ten: those that four rows or more of the sample tell by least squares
