@@ -502,6 +502,7 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
   }
   std::erase(found, given);
   std::vector<OtherAxes> result;
+  result.reserve(found.size());
   for (Axes& axes : found) {
     result.push_back({"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ",")), axes});
   }
