@@ -166,8 +166,10 @@ class Search {
       if (!(told.s > 0) || !std::isfinite(told.s)) continue;
       ++all;
       const auto affine = affine_of(variant, row);
-      told.told = estimator.estimate(estimated(row, *affine, told.statistics.mean, told.s));
-      if (told.told.is_known && told.told.residual <= kLine) result.push_back(told);
+      const auto line = estimator.line(estimated(row, *affine, told.statistics.mean, told.s));
+      if (!line) continue;
+      told.told = *line;
+      result.push_back(told);
     }
     return result;
   }
@@ -806,7 +808,7 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
     sums.lost_numbers += static_cast<std::int64_t>(!explains && !std::isfinite(result.actual[i]));
     // Bytes in another order are nearly 0 as a rule, which is within the bound of 0.
     const bool is_certain = std::isfinite(result.bound[i]) &&
-                            (!result.is_reread || std::fabs(result.y[i]) > result.bound[i]);
+                            (!result.is_reread() || std::fabs(result.y[i]) > result.bound[i]);
     sums.certain += static_cast<std::int64_t>(explains && is_certain);
     sums.lost += static_cast<std::int64_t>(explains && std::isnan(result.y[i]));
     if (all_or_nothing && !explains) return;

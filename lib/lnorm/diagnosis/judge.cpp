@@ -1,12 +1,14 @@
 #include "lnorm/diagnosis/judge.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/row_estimate.hpp"
+#include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
 
@@ -319,22 +321,15 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   const double s = divisor_of(statistics.variance, setting_.formula);
   const auto& [weight, bias] = affine_of(row);
   // The least squares fit of the row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
-  double ww = 0;
-  double wp = 0;
-  double pp = 0;
-  double ew = 0;
-  double ep = 0;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
-    if (!row.is_kept(i)) continue;
-    const double p = weight[i] * (row.x[i] - statistics.mean) / s;
-    const double error = row.actual[i] - bounds.y[i];
-    if (!std::isfinite(error)) return {};
-    ww += weight[i] * weight[i];
-    wp += weight[i] * p;
-    pp += p * p;
-    ew += error * weight[i];
-    ep += error * p;
-  }
+  const auto [ww, wp, pp, ew, ep, not_finite] =
+      totals<6>(row.x.size(), [&](std::size_t i) -> std::array<double, 6> {
+        if (!row.is_kept(i)) return {};
+        const double w = weight[i];
+        const double p = w * (row.x[i] - statistics.mean) / s;
+        const double error = row.actual[i] - bounds.y[i];
+        return {w * w, w * p, p * p, error * w, error * p, error - error};
+      });
+  if (not_finite != 0) return {};
   const double determinant = ww * pp - wp * wp;
   if (!(determinant > 1e-6 * ww * pp)) return {};  // the row has no deviations
   const double scale = (ww * ep - wp * ew) / determinant;
@@ -342,22 +337,23 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
   const auto& [unit, smallest, greatest, dtype] = setting_.kernel.arithmetic;
   const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
-  double noise = 0;
-  for (std::size_t i = 0; i < row.x.size(); ++i) {
-    if (!row.is_kept(i)) continue;
+  const auto own = [&](double w, double d, std::size_t i) {
+    return std::fabs(w) * (unit *
+                               (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) +
+                                std::fabs(d)) /
+                               errors.s_low +
+                           smallest) +
+           4 * unit * std::fabs(w * d / s) + 3 * unit * std::fabs(bias[i]) + smallest +
+           last_rounding(bounds, i);
+  };
+  const double of_w = wp / determinant;
+  const double of_p = ww / determinant;
+  const auto [noise] = totals<1>(row.x.size(), [&](std::size_t i) -> std::array<double, 1> {
+    if (!row.is_kept(i)) return {};
     const double w = weight[i];
     const double d = row.x[i] - statistics.mean;
-    const double p = w * d / s;
-    const double own =
-        std::fabs(w) *
-            (unit *
-                 (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) + std::fabs(d)) /
-                 errors.s_low +
-             smallest) +
-        4 * unit * std::fabs(p) + 3 * unit * std::fabs(bias[i]) + smallest +
-        last_rounding(bounds, i);
-    noise += std::fabs((ww * p - wp * w) / determinant) * own;
-  }
+    return {std::fabs(of_p * (w * d / s) - of_w * w) * own(w, d, i)};
+  });
   const double bound = std::max(errors.s / s, s / errors.s_low - 1) + noise;
   return {std::fabs(scale) / bound, row.number, 0, 1 + scale, 1};
 }

@@ -1,13 +1,16 @@
 #include "lnorm/diagnosis/row_estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
 
@@ -79,20 +82,12 @@ RowEstimator::Solution RowEstimator::solve() const {
 }
 
 RowEstimator::Solution RowEstimator::solve(const std::vector<double>& right) const {
-  double aa = 0;
-  double ag = 0;
-  double gg = 0;
-  double ar = 0;
-  double gr = 0;
-  for (std::size_t i = 0; i < right_.size(); ++i) {
-    const double a = of_alpha_[i] * parts_[i];
-    const double g = of_gamma_[i] * parts_[i];
-    aa += a * of_alpha_[i];
-    ag += a * of_gamma_[i];
-    gg += g * of_gamma_[i];
-    ar += a * right[i];
-    gr += g * right[i];
-  }
+  const auto [aa, ag, gg, ar, gr] =
+      totals<5>(right_.size(), [&](std::size_t i) -> std::array<double, 5> {
+        const double a = of_alpha_[i] * parts_[i];
+        const double g = of_gamma_[i] * parts_[i];
+        return {a * of_alpha_[i], a * of_gamma_[i], g * of_gamma_[i], a * right[i], g * right[i]};
+      });
   const double determinant = aa * gg - ag * ag;
   if (!(determinant > 1e-9 * aa * gg)) return {0, gg > 0 ? gr / gg : 0, aa, ag, gg, false};
   return {(ar * gg - gr * ag) / determinant, (gr * aa - ar * ag) / determinant, aa, ag, gg, true};
@@ -111,9 +106,7 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
     found = solve();
   }
   RowEstimate result{.alpha = found.alpha, .gamma = found.gamma, .is_known = found.is_known};
-  for (std::size_t i = 0; i < right_.size(); ++i) {
-    result.residual = std::max(result.residual, residual(found, i));
-  }
+  result.residual = greatest_of(right_.size(), [&](std::size_t i) { return residual(found, i); });
   if (!found.is_known) return result;
   const double determinant = found.aa * found.gg - found.ag * found.ag;
   const auto n = static_cast<double>(row.x.size());
@@ -126,6 +119,38 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
   return result;
 }
 
+std::optional<RowEstimate> RowEstimator::line(const EstimatedRow& row) {
+  if (is_bent(row)) return {};
+  const RowEstimate found = estimate(row);
+  return found.is_known && found.residual <= kLine ? std::optional(found) : std::nullopt;
+}
+
+bool RowEstimator::is_bent(const EstimatedRow& row) {
+  constexpr std::size_t kSome = 64;
+  const std::size_t n = row.x.size();
+  if (n < 4 * kSome) return false;
+  std::array<double, kSome> x;
+  std::array<double, kSome> actual;
+  std::array<double, kSome> weight;
+  std::array<double, kSome> bias;
+  std::array<char, kSome> kept;
+  for (std::size_t k = 0; k < kSome; ++k) {
+    const std::size_t i = k * (n / kSome);
+    x[k] = row.x[i];
+    actual[k] = row.actual[i];
+    weight[k] = row.weight[i];
+    bias[k] = row.bias[i];
+    kept[k] = row.kept.empty() ? 1 : row.kept[i];
+  }
+  fill({x, actual, weight, bias, kept, row.mean, row.s});
+  const Solution found = solve();
+  double squares = 0;
+  for (std::size_t k = 0; k < kSome; ++k) squares += std::pow(residual(found, k), 2);
+  // An xhat that is larger has larger errors.
+  const double most = kLine * std::max(1.0, 2 * std::fabs(found.alpha));
+  return found.is_known && squares > most * most * static_cast<double>(kSome);
+}
+
 bool RowEstimator::fits(const EstimatedRow& row, double most) {
   constexpr int kIterations = 60;
   fill(row);
@@ -133,14 +158,20 @@ bool RowEstimator::fits(const EstimatedRow& row, double most) {
     const Solution found = solve();
     double worst = 0;
     double sum = 0;
+    double squares = 0;
+    double all = 0;
     for (std::size_t i = 0; i < right_.size(); ++i) {
       const double one = residual(found, i);
       worst = std::max(worst, one);
+      all += parts_[i];
+      squares += parts_[i] * one * one;
       parts_[i] *= one + 1e-12;
       sum += parts_[i];
     }
     if (worst <= most) return true;
-    if (!(sum > 0)) return false;
+    // No line leaves less than the least mean square.
+    const bool is_far = found.is_known && squares > 1.0001 * most * most * all;
+    if (is_far || !(sum > 0)) return false;
     const double scale = static_cast<double>(parts_.size()) / sum;
     for (double& part : parts_) part *= scale;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,9 @@ class RowEstimator {
   // Weighted least squares.
   RowEstimate estimate(const EstimatedRow& row);
 
+  // The same of a row that is a line; nothing of others.
+  std::optional<RowEstimate> line(const EstimatedRow& row);
+
   // Whether some alpha and gamma leave no residual above most. Looks for the least of the largest residuals by reweighting.
   // [Lawson 1961]
   bool fits(const EstimatedRow& row, double most);
@@ -58,6 +62,9 @@ class RowEstimator {
     double gg;
     bool is_known;
   };
+
+  // Whether some of its elements are too far from any line.
+  bool is_bent(const EstimatedRow& row);
 
   // Fills the terms of the equations, each in parts of its element's own error. scale: of xhat, in parts of the exact one.
   void fill(const EstimatedRow& row, double scale = 1);

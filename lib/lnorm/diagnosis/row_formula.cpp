@@ -1,12 +1,12 @@
 #include "lnorm/diagnosis/row_formula.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
-#include <numeric>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
 
@@ -15,36 +15,25 @@ namespace {
 // The float64 numbers here are off as well, by a few units of their own.
 constexpr double kOwnUnit = 0x1p-53;
 
-// The sum of term(x) over a row. Lanes let the compiler use vectors.
-template <class Term>
-double total(std::span<const double> x, Term term) {
-  constexpr std::size_t kLanes = 8;
-  double lanes[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= x.size(); i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) lanes[k] += term(x[i + k]);
-  }
-  for (; i < x.size(); ++i) lanes[i % kLanes] += term(x[i]);
-  return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
-}
-
 }  // namespace
 
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given) {
   RowStatistics row;
   row.count = static_cast<double>(x.size());
-  if (!formula.rms) row.mean = total(x, [](double value) { return value; }) / row.count;
-  row.mean_abs = total(x, [](double value) { return std::fabs(value); }) / row.count;
-  const double center = row.mean;
-  double squares = total(x, [=](double value) { return (value - center) * (value - center); });
-  if (!formula.rms) {
-    // What the mean is off by, which matters where it is much larger than the deviations.
-    const double rest = total(x, [=](double value) { return value - center; });
-    squares -= rest * (rest / row.count);
-  }
+  const auto [sum, sum_abs] = totals<2>(x.size(), [=](std::size_t i) -> std::array<double, 2> {
+    return {x[i], std::fabs(x[i])};
+  });
+  if (!formula.rms) row.mean = sum / row.count;
+  row.mean_abs = sum_abs / row.count;
+  auto [squares, rest] =
+      totals<2>(x.size(), [=, center = row.mean](std::size_t i) -> std::array<double, 2> {
+        return {(x[i] - center) * (x[i] - center), x[i] - center};
+      });
+  // What the mean is off by, which matters where it is much larger than the deviations.
+  if (!formula.rms) squares -= rest * (rest / row.count);
   row.variance = std::max(squares, 0.0) / (row.count - static_cast<double>(formula.ddof));
-  for (const double value : x) row.max_abs = std::max(row.max_abs, std::fabs(value));
+  row.max_abs = greatest_of(x.size(), [=](std::size_t i) { return std::fabs(x[i]); });
   if (given) {
     row.mean = given->mean;
     row.variance = given->variance;

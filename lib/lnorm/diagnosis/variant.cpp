@@ -298,9 +298,15 @@ void shift(std::int64_t by, std::vector<double>& y, std::vector<double>& bound) 
   (by > 0 ? bound.front() : bound.back()) = kAny;
 }
 
+void fill_exact(double y, VariantRow& result) {
+  std::ranges::fill(result.y, y);
+  std::ranges::fill(result.bound, 0.0);
+}
+
 // A row that is lost holds what is no number, zeros or the bias.
 void fill_lost(const Variant& variant, const OutputFormat& output, const SampleRow& row,
                VariantRow& result) {
+  fill_exact(0, result);
   const auto affine = affine_of(variant, row);
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     const double actual = row.actual.empty() ? kNan : row.actual[i];
@@ -320,9 +326,11 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
   }
   switch (variant.result) {
     case Result::input:
+      fill_exact(0, result);
       std::copy(x.begin(), x.end(), result.y.begin());
       return true;
     case Result::zeros:
+      fill_exact(0, result);
       return true;
     case Result::softmax:
       fill_softmax(x, sample.setting->kernel, result);
@@ -384,9 +392,9 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
 // y and bound, the latter without the last rounding. False where the variant has no result for the row.
 bool fill_results(const Variant& variant, const Sample& sample, const SampleRow& row,
                   VariantRow& result) {
-  result.y.assign(row.x.size(), 0);
-  result.bound.assign(row.x.size(), 0);
   result.is_bounded = true;
+  result.y.resize(row.x.size());
+  result.bound.resize(row.x.size());
   std::vector<double> buffer;
   const std::span<const double> x = input_of(variant, sample, row, buffer);
   if (x.empty()) return false;
@@ -397,7 +405,7 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
     if (variant.adds_input || variant.adds_residual) add_terms(variant, sample, row, result);
     return is_filled;
   }
-  std::fill(result.y.begin(), result.y.end(), kNan);
+  fill_exact(kNan, result);
   return true;
 }
 
@@ -613,11 +621,9 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
   if (!fill_results(variant, sample, row, result)) return false;
   result.actual = row.actual;
   result.kept = row.kept;
-  result.is_reread = variant.rereads_output();
-  if (variant.bytes == Variant::Bytes::swapped) {
-    result.actual = reread(row.actual, dtype, dtype, true);
-  } else if (is_other) {
-    result.actual = reread(row.actual, dtype, other, false);
+  if (variant.rereads_output()) {
+    result.reread = reread(row.actual, dtype, is_other ? other : dtype, !is_other);
+    result.actual = result.reread;
   }
   if (variant.y_in) {
     for (std::size_t i = 0; i < result.y.size(); ++i) {

@@ -262,9 +262,11 @@ struct Sample {
 
 // What a variant makes of a row: exact values, and how far off a kernel may be, with its last rounding.
 struct VariantRow : RowBounds {
-  std::vector<double> actual = {};  // the output as the variant reads it
-  bool is_reread = false;           // actual is other bytes than the output's
-  std::vector<char> kept = {};      // as of the row
+  std::span<const double> actual = {};  // the output as the variant reads it: the row's, or
+  std::vector<double> reread = {};      // other bytes
+  std::span<const char> kept = {};      // the row's
+
+  bool is_reread() const { return actual.data() == reread.data(); }
 };
 
 // The mean and the divisor by which a variant normalizes a row.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -113,20 +115,79 @@ class ElementFit {
   double excess_of_exact_ = 0;
 };
 
-std::optional<FormulaSums> fit_along(TensorSource& x, const Plan& plan, const Axes& axes,
-                                     const Formula& formula, const Sample& sample, int threads) {
-  const JudgeSetting& setting = *sample.setting;
-  const CheckRows rows(x, axes, threads);
-  TileBuffer buffer;
+// x, and its rows along any axes. One that is small is held.
+class Input {
+ public:
+  Input(TensorSource& x, const Plan& plan, const Backend& backend, int threads)
+      : x_(x), plan_(plan), backend_(backend), threads_(threads) {}
+
+  bool is_small() const { return element_count(plan_.shape) <= kMaxRowLength; }
+  // In C order. Requires that it is small.
+  const std::vector<double>& all() {
+    if (all_.empty()) all_ = all_numbers(backend_, x_, threads_);
+    return all_;
+  }
+
+  // read(number, buffer): the elements of that row, which may lie in the buffer.
+  using ReadRow =
+      std::function<std::span<const double>(std::int64_t number, std::vector<double>& buffer)>;
+  ReadRow along(const Axes& axes) {
+    if (is_small()) {
+      return [=, this](std::int64_t number, std::vector<double>& buffer) {
+        return held_row(axes, number, buffer);
+      };
+    }
+    const auto rows = std::make_shared<const CheckRows>(x_, axes, threads_);
+    const auto tile = std::make_shared<TileBuffer>();
+    return [rows, tile, this](std::int64_t number, std::vector<double>& buffer) {
+      return decode(backend_, rows->read(number, 1, *tile), buffer);
+    };
+  }
+
+ private:
+  std::span<const double> held_row(const Axes& axes, std::int64_t number,
+                                   std::vector<double>& buffer) {
+    const Shape& shape = plan_.shape;
+    const std::span<const double> from = std::span(all()).subspan(
+        static_cast<std::size_t>(position_of(index_of_element(shape, axes, number, 0), shape)));
+    const auto length = static_cast<std::size_t>(element_count(extents(shape, axes)));
+    if (axes.front() + axes.size() == shape.size()) return from.first(length);
+    std::vector<std::size_t> places{0};
+    places.reserve(length);
+    for (const std::size_t axis : axes) {
+      const auto beyond = shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1;
+      const auto stride = static_cast<std::size_t>(
+          std::accumulate(beyond, shape.end(), std::int64_t{1}, std::multiplies<>()));
+      std::vector<std::size_t> more;
+      more.reserve(length);
+      for (const std::size_t place : places) {
+        for (std::int64_t k = 0; k < shape[axis]; ++k) {
+          more.push_back(place + static_cast<std::size_t>(k) * stride);
+        }
+      }
+      places = std::move(more);
+    }
+    buffer.clear();
+    for (const std::size_t place : places) buffer.push_back(from[place]);
+    return buffer;
+  }
+
+  TensorSource& x_;
+  const Plan& plan_;
+  const Backend& backend_;
+  int threads_;
+  std::vector<double> all_;
+};
+
+std::optional<FormulaSums> fit_along(Input& x, const Plan& plan, const Axes& axes,
+                                     const Formula& formula, const Sample& sample) {
+  const Input::ReadRow read = x.along(axes);
+  std::vector<double> buffer;
   std::map<std::int64_t, RowLine> lines;
-  ElementFit fit(setting);
+  ElementFit fit(*sample.setting);
   return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     const std::int64_t number = row_number(plan, axes, row.number, static_cast<std::int64_t>(i));
-    if (!lines.contains(number)) {
-      std::vector<double> numbers;
-      const auto of_row = decode(setting.backend, rows.read(number, 1, buffer), numbers);
-      lines.emplace(number, fit.line_of(of_row, formula));
-    }
+    if (!lines.contains(number)) lines.emplace(number, fit.line_of(read(number, buffer), formula));
     return fit.add(row, i, lines.at(number), row.x[i]);
   });
 }
@@ -230,8 +291,8 @@ struct Column {
   }
 };
 
-std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, const Sample& sample,
-                                          const ChooseKernel& choose, int threads) {
+std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Sample& sample,
+                                          const ChooseKernel& choose) {
   const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
   for (const OtherAxes& other : other_axes(plan.shape, plan.axes)) {
     const std::int64_t length = element_count(extents(plan.shape, other.axes));
@@ -242,7 +303,7 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
       const bool is_other_ddof = is_unbiased && plan.formula.ddof != 1;
       if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose(unbiased->id))))
         continue;
-      const auto sums = fit_along(x, plan, other.axes, formula, sample, threads);
+      const auto sums = fit_along(x, plan, other.axes, formula, sample);
       if (!sums) continue;
       FormulaFit fit = cause(other.id, std::string(kAxesWords), sums->sqnr(), {other.option});
       if (is_unbiased) {
@@ -256,15 +317,13 @@ std::optional<FormulaFit> explain_by_axes(TensorSource& x, const Plan& plan, con
   return {};
 }
 
-std::optional<FormulaFit> explain_by_order(TensorSource& x, const Plan& plan, const Sample& sample,
-                                           const ChooseKernel& choose, int threads) {
-  const bool is_small = element_count(plan.shape) <= kMaxRowLength;
-  if (!choose(kOrderId) || !is_small || plan.shape.size() > kMostAxes) return {};
-  std::vector<double> numbers;
+std::optional<FormulaFit> explain_by_order(Input& x, const Plan& plan, const Sample& sample,
+                                           const ChooseKernel& choose) {
+  if (!choose(kOrderId) || !x.is_small() || plan.shape.size() > kMostAxes) return {};
   Axes order(plan.shape.size());
   std::iota(order.begin(), order.end(), 0);
   while (std::next_permutation(order.begin(), order.end())) {
-    if (numbers.empty()) numbers = all_numbers(sample.setting->backend, x, threads);
+    const std::vector<double>& numbers = x.all();
     if (!are_finite(numbers)) return {};
     for (const bool is_back : {false, true}) {
       const AxesOrder memory{order, is_back};
@@ -513,8 +572,9 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
                                                    const Sample& sample,
                                                    const KernelContext& context,
                                                    const ChooseKernel& choose, int threads) {
-  auto found = explain_by_axes(x, plan, sample, choose, threads);
-  if (!found) found = explain_by_order(x, plan, sample, choose, threads);
+  Input input(x, plan, sample.setting->backend, threads);
+  auto found = explain_by_axes(input, plan, sample, choose);
+  if (!found) found = explain_by_order(input, plan, sample, choose);
   if (!found) found = explain_by_exchange(plan, sample, choose);
   if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
   if (!found) found = explain_by_affine(sample, context.has_weight, context.has_bias, choose);
