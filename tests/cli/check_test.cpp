@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/pace.hpp"
 
 // What lnorm check says, how it ends, and what it refuses. (tests/property/check_test.cpp holds its verdicts against emulated
@@ -23,7 +24,7 @@ const std::string kTorch = LNORM_DATA_DIR "/kernel/torch/";
 
 json report_of(const Words& words) {
   const Workplace directory;
-  return json::parse(directory.run("check"_w + words + "--json"_w).out);
+  return support::parsed_json(directory.run("check"_w + words + "--json"_w).out);
 }
 
 struct Checks : Workplace {
@@ -182,8 +183,8 @@ TEST_CASE("check writes JSON and JUnit beside its text", "[check]") {
   const Words words = "check x.json wrong.npy --save-json r.json --save-junit r.xml"_w;
   const std::string text = files.run(words).out;
   CHECK(text == files.run("check x.json wrong.npy"_w).out);
-  const json saved = json::parse(files.read("r.json"));
-  CHECK(saved == json::parse(files.run("check x.json wrong.npy --json"_w).out));
+  const json saved = support::parsed_json(files.read("r.json"));
+  CHECK(saved == support::parsed_json(files.run("check x.json wrong.npy --json"_w).out));
   CHECK(saved.at("schema") == 1);
   CHECK(saved.at("command") == "check");
   CHECK(saved.at("agrees") == false);
@@ -224,7 +225,7 @@ TEST_CASE("what no emulated kernel has is named as well", "[check]") {
   const auto explained_by = [&](const std::string& kernel, const std::string& asked_for) {
     files.shell_output("lnorm " + kernel);
     const Outcome found = files.shell("lnorm check " + asked_for + " --json");
-    return json::parse(found.out).at("explained_by");
+    return support::parsed_json(found.out).at("explained_by");
   };
   CHECK(explained_by("x.json:x -o y.npy", "x.json:x y.npy --residual r.json:x") == "no-residual");
   CHECK(explained_by("twice.json:x -o y.npy", "x.json:x y.npy --residual r.json:x") ==
@@ -263,7 +264,7 @@ TEST_CASE("normalization over other axes is named", "[check]") {
   }());
   for (const std::string axes : {"0", "1", "1,2", "0,1,2"}) {
     files.output({"planes.json", "--axes", axes, "-o", "y.npy"});
-    const json found = json::parse(files.run("check planes.json y.npy --json"_w).out);
+    const json found = support::parsed_json(files.run("check planes.json y.npy --json"_w).out);
     std::string id = "axes-" + axes;
     std::replace(id.begin(), id.end(), ',', '-');
     CHECK(found.at("explained_by") == id);
@@ -289,7 +290,7 @@ TEST_CASE("the public reports of data/cases are answered", "[check]") {
   const Workplace files;
   int asked = 0;
   for (const auto& folder : std::filesystem::directory_iterator(LNORM_DATA_DIR "/cases")) {
-    const json document = json::parse(read_file(folder.path() / "case.json"));
+    const json document = support::parsed_json(read_file(folder.path() / "case.json"));
     for (const json& question : document.at("checks")) {
       if (!support::takes(asked++)) continue;
       const std::string arguments = question.at("arguments").get<std::string>();
@@ -363,7 +364,8 @@ TEST_CASE("check --quiet of a pipe reads again what differs") {
 TEST_CASE("the wrong kernels that are tried can be chosen", "[check]") {
   const Checks files;
   const auto explained_by = [&](const Words& words) {
-    return json::parse(files.run("check x.json wrong.npy --json"_w + words).out).at("explained_by");
+    return support::parsed_json(files.run("check x.json wrong.npy --json"_w + words).out)
+        .at("explained_by");
   };
   CHECK(explained_by({}) == "ddof-1");
   CHECK(explained_by("--kernels eps-*,rms"_w).is_null());
@@ -401,7 +403,7 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
       "--actual-dx dx.npy --actual-dweight dw.npy --actual-dbias db.npy --weight w.npy"_w;
   const auto verdicts = [&](const Words& more) {
     const Outcome outcome = files.run("check x.npy --dy dy.npy --json"_w + judged + more);
-    const json report = json::parse(outcome.out);
+    const json report = support::parsed_json(outcome.out);
     std::vector<std::string> found;
     for (const json& tensor : report.at("tensors")) {
       const json& id = tensor.at("explained_by");
@@ -440,8 +442,8 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
     files.output("grad x.npy --dy dy.npy --dtype float16 --dweight part.npy --rows"_w +
                  Words{std::min(first + 12, kRows) == kRows ? std::to_string(first) + ":" : rows});
     files.output("convert part.npy -o part.json"_w);
-    const auto sum = json::parse(files.read("sum.json")).get<std::vector<double>>();
-    auto joined = json::parse(files.read("part.json")).get<std::vector<double>>();
+    const auto sum = support::parsed_json(files.read("sum.json")).get<std::vector<double>>();
+    auto joined = support::parsed_json(files.read("part.json")).get<std::vector<double>>();
     std::ranges::transform(joined, sum, joined.begin(), std::plus<>());
     files.write("joined.json", json(joined).dump());
     files.output("convert joined.json --dtype float16 -o sum.npy"_w);
@@ -640,7 +642,7 @@ TEST_CASE(
     files.write("found.npy", npy_of<float>(of == "dx" ? shape : std::vector{shape[1]}, found));
     const Outcome outcome =
         files.run("check x.npy --dy dy.npy --json"_w + Words{"--actual-" + of, "found.npy"});
-    const json tensor = json::parse(outcome.out).at("tensors").at(0);
+    const json tensor = support::parsed_json(outcome.out).at("tensors").at(0);
     return tensor.at("verdict").get<std::string>() +
            (tensor.at("as_loop") == true ? ", as a loop's" : "");
   };
@@ -700,7 +702,7 @@ TEST_CASE("criteria decide over gradients too", "[check]") {
   CHECK(run("3", "--max-abs 1000"_w).status == 0);
   const Outcome strict = run("3", "--max-ulp 0 --json"_w);
   CHECK(strict.status == 1);
-  const json found = json::parse(strict.out);
+  const json found = support::parsed_json(strict.out);
   for (const json& tensor : found.at("tensors")) {
     CHECK(tensor.at("verdict") == "differs");
     CHECK(tensor.at("failed")[0].at("criterion") == "max_ulp");
@@ -729,9 +731,10 @@ TEST_CASE("check shows what compare does of the output and the exact result", "[
   const Workplace files;
   files.write("x.json", "[[1, 2, 4, 3], [3, 3, 9, 1], [0, 1, 5, 2]]");
   files.shell("lnorm x.json -o e.npy; lnorm x.json --unbiased -o y.npy");
-  const json held = json::parse(files.shell("lnorm compare y.npy e.npy --worst 2 --json").out);
-  json told =
-      json::parse(files.shell("lnorm check x.json y.npy --worst 2 --json").out).at("comparison");
+  const json held =
+      support::parsed_json(files.shell("lnorm compare y.npy e.npy --worst 2 --json").out);
+  json told = support::parsed_json(files.shell("lnorm check x.json y.npy --worst 2 --json").out)
+                  .at("comparison");
   CHECK(told.at("expected").at("name") == "the exact result");
   told["expected"] = held.at("expected");
   for (const auto& [key, value] : told.items()) {
@@ -769,7 +772,7 @@ TEST_CASE("check judges float8 by the scale and the saturation that apply has", 
     CAPTURE(options);
     files.shell("lnorm x.json --dtype float8_e4m3fn -o y.safetensors " + options);
     const json right =
-        json::parse(files.shell("lnorm check x.json y.safetensors --json " + options).out);
+        support::parsed_json(files.shell("lnorm check x.json y.safetensors --json " + options).out);
     CHECK(right.at("verdict") == "correctly rounded");
   }
   files.shell(
@@ -787,7 +790,7 @@ TEST_CASE("what overflows in the right result is no reason to pass what does not
   const Workplace files;
   files.write("x.json", "[[1, 2, 4, 8], [3, 3, 9, 2]]");
   files.shell("lnorm x.json --dtype float16 -o y.npy");
-  const json found = json::parse(
+  const json found = support::parsed_json(
       files.shell("lnorm check x.json y.npy --weight '[1e6, 1e6, 1e6, 1e6]' --json").out);
   CHECK(found.at("verdict") == "differs");
   CHECK(found.at("beyond_rounding") == 8);
@@ -808,7 +811,7 @@ TEST_CASE("one element that is wrong in its own way does not hide what explains 
   files.shell(
       "lnorm inputs --shape 8,64 -o c.npz && lnorm c.npz:ordinary.x --unbiased -o y.npy && "
       "lnorm convert y.npy --to json -o y.json");
-  json y = json::parse(read_file(files.path() / "y.json"));
+  json y = support::parsed_json(read_file(files.path() / "y.json"));
   y[3][5] = 9.0;
   files.write("y.json", y.dump());
   files.shell("lnorm convert y.json --dtype float32 -o y.npy");
@@ -846,7 +849,7 @@ TEST_CASE("errors beyond a threshold are described by it", "[check]") {
   files.shell(
       "lnorm inputs --shape 16,64 -o c.npz && lnorm c.npz:ordinary.x -o y.npy && "
       "lnorm convert y.npy --to json -o y.json");
-  const json exact = json::parse(read_file(files.path() / "y.json"));
+  const json exact = support::parsed_json(read_file(files.path() / "y.json"));
   const auto where = [&](double (*change)(double)) {
     json y = exact;
     for (json& row : y) {

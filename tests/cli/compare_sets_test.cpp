@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/zip.hpp"
 
 // Files and folders of several tensors held against each other, as users do it.
@@ -199,7 +200,7 @@ TEST_CASE("a report of several tensors as JSON has that of each of them") {
   const ComparedSets at;
   const Outcome said = at.compare("a.json b.json --json --axes=-1 --worst 2"_w);
   CHECK(said.status == 1);
-  const json report = json::parse(said.out);
+  const json report = support::parsed_json(said.out);
   CHECK(report.at("schema") == 1);
   CHECK(report.at("command") == "compare");
   CHECK(report.at("actual").at("name") == "a.json");
@@ -218,7 +219,7 @@ TEST_CASE("a report of several tensors as JSON has that of each of them") {
     CAPTURE(name);
     const Outcome single =
         at.compare({"a.json:" + name, "b.json:" + name, "--json", "--axes=-1", "--worst", "2"});
-    json expected = json::parse(single.out);
+    json expected = support::parsed_json(single.out);
     expected.erase("schema");
     expected.erase("command");
     tensor.erase("name");
@@ -285,7 +286,8 @@ TEST_CASE("a tensor that cannot be read is named, and --keep-going compares the 
     CHECK(contains(said.out, "\nd     (1)             0"));
     CHECK(last_line(said.out) == "4 tensors: 2 agree, 2 errors");
     CHECK(contains(said.out, " agree as far as they can be read (float32)"));
-    const json report = json::parse(at.compare({files[0], files[1], "--keep-going", "--json"}).out);
+    const json report =
+        support::parsed_json(at.compare({files[0], files[1], "--keep-going", "--json"}).out);
     CHECK(report.at("equal") == false);
     CHECK(report.at("summary").at("errors") == 2);
     const std::string error = report.at("tensors").at(1).at("error");

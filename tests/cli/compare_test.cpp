@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // What compare says and, above all, its exit status. (tests/golden/compare_test.cpp holds its
 // numbers against NumPy's.)
@@ -83,7 +84,7 @@ TEST_CASE("the exit status of compare says whether the tensors agree", "[many]")
     CHECK(contains(said.out, c.status == 0 ? " agree (" : " differ "));
     const Outcome as_json = compare(c.actual, c.expected, c.options + Words{"--json"});
     CHECK(as_json.status == c.status);
-    CHECK(json::parse(as_json.out).at("equal") == (c.status == 0));
+    CHECK(support::parsed_json(as_json.out).at("equal") == (c.status == 0));
     for (const Words& quiet : {Words{"-q"}, {"--quiet"}}) {
       const Outcome silent = compare(c.actual, c.expected, c.options + quiet);
       CHECK(silent.status == c.status);
@@ -126,7 +127,7 @@ TEST_CASE("compare measures the article's experiment of eps beside the deviation
   CHECK(differ.status == 1);
   CHECK(line_of(differ.out, greatest).starts_with(greatest + "7.98e-05 at "));
   const Outcome as_json = run({"compare", "-", layer_norm, "--json"}, pipe_of(ours));
-  const json difference = json::parse(as_json.out).at("greatest_absolute_difference");
+  const json difference = support::parsed_json(as_json.out).at("greatest_absolute_difference");
   CHECK(std::abs(difference.at("value").get<double>() - 7.975e-05) < 1e-8);
   const Outcome agree = run({"compare", "-", layer_norm, "--atol", "1e-4"}, pipe_of(ours));
   CHECK(agree.status == 0);
@@ -179,7 +180,7 @@ TEST_CASE("compare lists as many mismatches as are asked for", "[many]") {
   const LongLists at;
   const auto mismatches = [&](const Words& options) {
     const Outcome outcome = at.run("ones.npy --json"_w + options);
-    return json::parse(outcome.out).at("mismatches");
+    return support::parsed_json(outcome.out).at("mismatches");
   };
   CHECK(mismatches({}).size() == 5);
   CHECK(mismatches("--max-diffs 0"_w).empty());
@@ -282,7 +283,7 @@ TEST_CASE("float16 results are judged in ulp of float16 against float64") {
             .starts_with("greatest distance in ulp of float16 (units in the last place): 0."));
   CHECK(line_of(ours.out, "ulp: ").ends_with(" <= 0.5 in all"));
   CHECK(against_exact("--max-ulp 0.25"_w).status == 1);
-  const json report = json::parse(against_exact("--max-ulp 0.5 --json"_w).out);
+  const json report = support::parsed_json(against_exact("--max-ulp 0.5 --json"_w).out);
   CHECK(report.at("ulp").at("dtype") == "float16");
   const json& distribution = report.at("ulp").at("distribution");
   CHECK(distribution.size() == 2);
@@ -323,9 +324,10 @@ TEST_CASE("against a wider dtype the report says how many are correctly rounded"
   CHECK(pair(0x0001, 0x1p-25) == wrong);
   CHECK(pair(0x7bff, 65519.9) == right);  // the greatest finite number
   CHECK(pair(0x7bff, 65520) == wrong);    // which rounds to infinity
-  const json errors = json::parse(at.run("compare a.npy e.npy --json"_w).out)["errors"];
+  const json errors = support::parsed_json(at.run("compare a.npy e.npy --json"_w).out)["errors"];
   CHECK(errors["correctly_rounded"] == 0);
-  CHECK(json::parse(run({"compare", x, x, "--json"}).out)["errors"]["correctly_rounded"].is_null());
+  CHECK(support::parsed_json(run({"compare", x, x, "--json"}).out)["errors"]["correctly_rounded"]
+            .is_null());
   CHECK(line_of(run({"compare", x, x}).out, "correctly rounded: ") == "");
 }
 
@@ -351,7 +353,8 @@ TEST_CASE("a row of which no expected element is finite has no row max") {
   CHECK(line_of(text, "(0, 1)").ends_with("  -"));
   CHECK(line_of(text, "(1, 1)").ends_with("  8.00"));
   CHECK(line_of(text, "(2, 0)").ends_with("  0"));
-  const json worst = json::parse(compare(actual, expected, "--json --by abs"_w).out)["worst"];
+  const json worst =
+      support::parsed_json(compare(actual, expected, "--json --by abs"_w).out)["worst"];
   CHECK(worst["elements"][0]["row_max"].is_null());
   CHECK(worst["elements"][2]["row_max"] == 8.0);
   CHECK(worst["elements"][3]["row_max"] == 0.0);
@@ -381,7 +384,7 @@ TEST_CASE("every figure of compare is the same for every number of threads") {
         .out;
   };
   const std::string one = report("1");
-  CHECK(json::parse(one).at("errors").at("pairs") == elements);
+  CHECK(support::parsed_json(one).at("errors").at("pairs") == elements);
   for (const char* const threads : {"2", "3", "7"}) CHECK(report(threads) == one);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/narrowed.hpp"
 
 // lnorm explain: its numbers are those of PyTorch, and of the other commands.
@@ -15,7 +16,7 @@ using namespace support;
 using nlohmann::json;
 
 json parsed(const Words& arguments, const Stream& in = {}) {
-  return json::parse(output_of(arguments, in));
+  return support::parsed_json(output_of(arguments, in));
 }
 
 json explained(const Words& arguments, const Stream& in = {}) {
@@ -340,7 +341,7 @@ TEST_CASE("explain takes sets by a pattern, and a line of JSON Lines after the o
   const std::string rows =
       output_of("explain --from jsonl --json"_w, pipe_of("[1, 2]\n[[3, 4], [5, 7]]\n"));
   REQUIRE(lines_of(rows).size() == 2);
-  CHECK(json::parse(lines_of(rows)[1])["rows"][0]["input"]["mean"] == 3.5);
+  CHECK(support::parsed_json(lines_of(rows)[1])["rows"][0]["input"]["mean"] == 3.5);
 }
 
 TEST_CASE("explain says what has no number", "[explain]") {

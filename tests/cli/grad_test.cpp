@@ -135,7 +135,7 @@ class GradFolder : public Workplace {
     write("dy.npy", npy_of<T>(shape, new_dy));
   }
 
-  Numbers elements(const std::string& json) const { return parse_nested(read(json)).elements; }
+  Numbers elements(const std::string& file) const { return parse_nested(read(file)).elements; }
 
   // Of another command than grad.
   std::string lnorm(const Words& words) const {

@@ -8,10 +8,10 @@ namespace {
 
 using namespace support;
 
-const std::string kTorch = data_file("kernel/torch/");
+const std::string kTorchOutputs = data_file("kernel/torch/");
 
 // What PyTorch wrote.
-const std::string kOwn = "cp \"" + kTorch + "$2.safetensors\" \"$4\"\n";
+const std::string kOwn = "cp \"" + kTorchOutputs + "$2.safetensors\" \"$4\"\n";
 
 std::string script() {
   const std::string text = read_file(LNORM_SOURCE_DIR "/docs/kernel-authors.md");
@@ -88,7 +88,7 @@ TEST_CASE("the script for kernel authors tells where bfloat16 statistics are rou
   CHECK(rounded.err == "failed: bfloat16\n");
   CHECK(rounded.status == 1);
 
-  const std::string wide = "cp \"" + kTorch + "bfloat16_float32.safetensors\" \"$4\"\n";
+  const std::string wide = "cp \"" + kTorchOutputs + "bfloat16_float32.safetensors\" \"$4\"\n";
   const Outcome outcome = judge("if [ $2 = bfloat16 ]; then " + wide + "else " + kOwn + "fi\n",
                                 script_for_float32_statistics());
   CHECK(outcome.out == all_pass);
@@ -109,15 +109,15 @@ TEST_CASE("the script for kernel authors finds eps on the standard deviation, an
 
 TEST_CASE("the script for kernel authors takes no error for a pass", "[cli]") {
   const std::string kernel =
-      GENERATE_COPY(as<std::string>(), ":\n",                                    // writes nothing
-                    "echo garbage >\"$4\"\n",                                    // no tensors
-                    "head -c 50000 \"" + kTorch + "$2.safetensors\" >\"$4\"\n",  // cut off
-                    kOwn + "exit 3\n");                                          // right, but fails
+      GENERATE_COPY(as<std::string>(), ":\n",  // writes nothing
+                    "echo garbage >\"$4\"\n",  // no tensors
+                    "head -c 50000 \"" + kTorchOutputs + "$2.safetensors\" >\"$4\"\n",  // cut off
+                    kOwn + "exit 3\n");  // right, but fails
   CAPTURE(kernel);
   const Workplace folder;
   // What an earlier run has left behind does not count.
   for (const std::string dtype : {"float16", "bfloat16", "float32", "float64"}) {
-    std::filesystem::copy(kTorch + dtype + ".safetensors",
+    std::filesystem::copy(kTorchOutputs + dtype + ".safetensors",
                           folder / ("kernel_" + dtype + ".safetensors"));
   }
   const Outcome outcome =

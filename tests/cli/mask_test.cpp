@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/commands.hpp"
 #include "support/files.hpp"
+#include "support/json.hpp"
 
 // --mask: every figure is that of the elements that are left. The oracle is a tensor of these alone.
 
@@ -56,7 +57,9 @@ struct Masked : Workplace {
     return result;
   }
 
-  json report(const Words& words) const { return json::parse(run(words + "--json"_w).out); }
+  json report(const Words& words) const {
+    return support::parsed_json(run(words + "--json"_w).out);
+  }
 };
 
 std::vector<double> doubles_of(const json& numbers) { return numbers.get<std::vector<double>>(); }
@@ -122,7 +125,7 @@ TEST_CASE("with a mask check judges what is left of rows that are normalized who
   files.shell("lnorm e.npy --unbiased -o wrong.npy; lnorm e.npy -o right.npy; cp e.npy x.npy");
   const auto hidden = [&](const std::string& name) {
     std::vector<float> y;
-    const json rows = json::parse(files.shell("lnorm convert " + name + " --to json").out);
+    const json rows = support::parsed_json(files.shell("lnorm convert " + name + " --to json").out);
     for (const json& matrix : rows) {
       for (const json& row : matrix) {
         for (const double number : doubles_of(row)) y.push_back(static_cast<float>(number));

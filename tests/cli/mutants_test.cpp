@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/commands.hpp"
 #include "support/files.hpp"
+#include "support/json.hpp"
 
 // lnorm mutants and lnorm inputs: which wrong kernels a test would let through, and inputs that let none through.
 
@@ -39,7 +40,7 @@ double number_of(const json& number) { return number.is_null() ? -1 : number.get
 
 struct Mutants : Workplace {
   json report(const Words& words) const {
-    return json::parse(run("mutants"_w + words + "--json"_w).out);
+    return support::parsed_json(run("mutants"_w + words + "--json"_w).out);
   }
   Ids survivors(const Words& words) const { return ids_of(report(words).at("survivors")); }
   static Ids equivalent(const json& report) {
@@ -146,7 +147,8 @@ TEST_CASE("how far off a wrong kernel is agrees with compare", "[mutants]") {
       continue;
     }
     files.output("x.json -o wrong.npy"_w + given + options);
-    const json compared = json::parse(files.run("compare wrong.npy right.npy --json"_w).out);
+    const json compared =
+        support::parsed_json(files.run("compare wrong.npy right.npy --json"_w).out);
     CHECK(mutant.at("mismatched") == compared.at("mismatched"));
     CHECK(mutant.at("max_abs") == compared.at("greatest_absolute_difference").at("value"));
   }
@@ -177,7 +179,7 @@ TEST_CASE("wrong backward passes are judged by dx, dweight and dbias", "[mutants
   files.run("grad --dx right.npy --weight w.json"_w + given);
   files.run("grad --dx wrong.npy"_w + given);
   const json mutant = files.report(given + kernel).at("mutants").front();
-  const json compared = json::parse(files.run("compare wrong.npy right.npy --json"_w).out);
+  const json compared = support::parsed_json(files.run("compare wrong.npy right.npy --json"_w).out);
   CHECK(mutant.at("caught") == true);
   CHECK(mutant.at("mismatched") == compared.at("mismatched"));
   CHECK(mutant.at("max_abs") == compared.at("greatest_absolute_difference").at("value"));
@@ -247,9 +249,9 @@ TEST_CASE("mutants judges rows that are not finite as compare does", "[mutants]"
   files.write("zeros.json", "[[0, 0, 0], [0, 0, 0], [0, 0, 0]]");
   files.shell("lnorm x.json -o y.json");
   const auto mismatched = [&](const std::string& id, const std::string& kernel) {
-    const json held = json::parse(
+    const json held = support::parsed_json(
         files.shell("lnorm compare " + kernel + " y.json --rtol 0 --atol 0 --json").out);
-    const json tried = json::parse(
+    const json tried = support::parsed_json(
         files.shell("lnorm mutants x.json --rtol 0 --atol 0 --json --kernels " + id).out);
     CHECK(tried.at("mutants").front().at("mismatched") == held.at("mismatched"));
   };
@@ -262,7 +264,7 @@ TEST_CASE("mutants judges rows that are not finite as compare does", "[mutants]"
 TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
   const Mutants files;
   files.write("x.json", numbers(2, 9, 1));
-  const json list = json::parse(files.run("mutants --list --json"_w).out).at("kernels");
+  const json list = support::parsed_json(files.run("mutants --list --json"_w).out).at("kernels");
   CHECK(list.size() > 60);
   CHECK(list.front() == json{{"id", "eps-on-std"},
                              {"words", "eps is added to the standard deviation"},
@@ -280,7 +282,7 @@ TEST_CASE("mutants lists what it tries, and reports for CI", "[mutants]") {
       "mutants x.json --kernels eps-*,zeros --skip-kernels eps-0 --max-abs 0.1 "
       "--save-json m.json --save-junit m.xml"_w);
   CHECK(outcome.status == 1);
-  CHECK(json::parse(read_file(files.path() / "m.json")).at("command") == "mutants");
+  CHECK(support::parsed_json(read_file(files.path() / "m.json")).at("command") == "mutants");
   const std::string xml = read_file(files.path() / "m.xml");
   CHECK(contains(xml, R"(<testcase name="zeros" classname="lnorm.mutants" time="0"></testcase>)"));
   CHECK(contains(xml, R"(<failure message="passes: eps is 1e-12; off by at most )"));
@@ -334,7 +336,7 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   const Words backward =
       "x5.json --dy dy.json --weight w.json --bias b.json --rtol 1e-2 --atol 1e-2"_w;
   alive.merge(files.survivors(backward));
-  const json tried = json::parse(files.run("mutants x5.json --dy dy.json --json"_w).out);
+  const json tried = support::parsed_json(files.run("mutants x5.json --dy dy.json --json"_w).out);
   for (const json& kernel : tried.at("mutants")) {
     const auto id = kernel.at("id").get<std::string>();
     if (id.starts_with("byte-order") || id == "other-dtype") continue;
@@ -371,7 +373,7 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for",
     const std::string options = one.options.empty() ? "" : " " + one.options;
     CHECK(files.shell("rm -rf cases; lnorm inputs " + one.made + options + " -o " + where).err ==
           "");
-    const json manifest = json::parse(
+    const json manifest = support::parsed_json(
         read_file(files.path() / (one.is_file ? "cases.manifest.json" : "cases/manifest.json")));
     CHECK(manifest.at("cases").size() <= 12);
     Ids killed;
@@ -380,7 +382,7 @@ TEST_CASE("inputs leave no wrong kernel alive, and say which each is for",
       killed.merge(ids_of(made.at("kills")));
     }
     const Outcome found = files.shell("lnorm mutants " + where + options + " --json");
-    const json report = json::parse(found.out);
+    const json report = support::parsed_json(found.out);
     CHECK(ids_of(report.at("survivors")) == Ids());  // truncated and away are not tried
     CHECK(files
               .shell("lnorm mutants " + where + options +
@@ -432,7 +434,7 @@ TEST_CASE("inputs are the same bytes every time, others by another seed", "[inpu
 TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[mutants][inputs]") {
   const Workplace files;
   files.shell("lnorm inputs --shape 2,3 -o a/ && cp -r a b && lnorm inputs --shape 2,3 -o c.npz");
-  const json both = json::parse(files.run("mutants a b/ --json --kernels zeros"_w).out);
+  const json both = support::parsed_json(files.run("mutants a b/ --json --kernels zeros"_w).out);
   CHECK(both.at("inputs").front() == "a: ordinary");
   CHECK(both.at("inputs").back() == "b/: opposite-rows");
   CHECK(contains(files.run("mutants a/ --rms --eps 1e-3 --kernels zeros -q"_w).err,
@@ -458,7 +460,7 @@ TEST_CASE("what inputs and mutants do not take back or tell apart, they say", "[
   const Outcome rest = files.run("mutants b/ --keep-going --kernels zeros --json"_w);
   CHECK(rest.status == 2);
   CHECK(contains(rest.err, "b/ties.x.npy"));
-  CHECK(json::parse(rest.out).at("inputs").size() == 11);
+  CHECK(support::parsed_json(rest.out).at("inputs").size() == 11);
 }
 
 TEST_CASE("a manifest is not trusted", "[mutants]") {

@@ -2,6 +2,7 @@
 
 #include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/pace.hpp"
 
 // Group, instance and batch norm as users ask for them, against what PyTorch and ONNX give.
@@ -225,7 +226,7 @@ TEST_CASE("check judges the norms of groups by the weight and bias of each row",
   const Workplace at;
   const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
   const auto report = [&](const Words& words) {
-    return nlohmann::json::parse(at.run("check"_w + words + "--json"_w).out);
+    return support::parsed_json(at.run("check"_w + words + "--json"_w).out);
   };
   for (const auto& [name, options] :
        std::vector<std::pair<std::string, Words>>{{"group_1", "--groups 1"_w},
@@ -264,7 +265,7 @@ TEST_CASE("check judges the gradients of norms that share weights", "[norms][che
   const Words inputs{of_torch("x"),      "--dy",   of_torch("dy"),  "--weight",
                      of_torch("weight"), "--bias", of_torch("bias")};
   const auto report = [&](const Words& words) {
-    return nlohmann::json::parse(at.run("check"_w + words + "--json"_w).out);
+    return support::parsed_json(at.run("check"_w + words + "--json"_w).out);
   };
   const auto gradients = [](const std::string& name) {
     return Words{"--actual-dx",      of_torch(name + ".dx"),
@@ -302,7 +303,7 @@ TEST_CASE("check judges norms by the statistics that they were given", "[norms][
   const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
   const Words given{"--mean", of_torch("mean"), "--variance", of_torch("variance")};
   const auto report = [&](const Words& words) {
-    return nlohmann::json::parse(
+    return support::parsed_json(
         at.run(Words{"check", of_torch("x")} + words + axes + affine + "--json"_w).out);
   };
   CHECK(report(Words{of_torch("evaluation.y")} + given).at("verdict") == "within rounding");
@@ -352,7 +353,7 @@ TEST_CASE("explain shows the statistics that are given beside the row's own", "[
     CHECK(contains(text, line));
   }
   const auto row = [&](const Words& words) {
-    return nlohmann::json::parse(at.output("explain x.json --json"_w + words)).at("rows").at(0);
+    return support::parsed_json(at.output("explain x.json --json"_w + words)).at("rows").at(0);
   };
   const auto by_rstd = row("--row 1 --mean [1,5] --rstd [4,0.5] --weight [1,1,10]"_w);
   CHECK(by_rstd.at("given").at("mean") == 5);
@@ -364,9 +365,9 @@ TEST_CASE("explain shows the statistics that are given beside the row's own", "[
   const Words words{"--axes",   "0,2,3",           "--affine-axes", "1",
                     "--mean",   of_torch("mean"),  "--variance",    of_torch("variance"),
                     "--weight", of_torch("weight")};
-  const auto y = nlohmann::json::parse(at.output(Words{of_torch("x"), "--to", "json"} + words));
+  const auto y = support::parsed_json(at.output(Words{of_torch("x"), "--to", "json"} + words));
   for (std::size_t c = 0; c < 6; ++c) {
-    const auto explained = nlohmann::json::parse(
+    const auto explained = support::parsed_json(
         at.output(Words{"explain", of_torch("x"), "--json", "--row", std::to_string(c)} + words));
     const auto& elements = explained.at("rows").at(0).at("elements");
     CHECK(elements.front().at("y") == y[0][c][0][0]);
@@ -418,7 +419,7 @@ TEST_CASE("inputs of norms that share weights leave no wrong kernel alive", "[no
     const Outcome found = at.run("mutants cases/ --skip-kernels truncated,away"_w + normalization);
     CHECK(found.status == 0);
     CHECK(found.err == "");
-    CHECK(nlohmann::json::parse(at.read("cases/manifest.json")).at("options") ==
+    CHECK(support::parsed_json(at.read("cases/manifest.json")).at("options") ==
           lnorm::joined(normalization, " "));
   }
   CHECK(at.fault("inputs --shape 4,5 --groups 2 -o c/"_w,
@@ -430,7 +431,7 @@ TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
   at.shell("lnorm convert " + of_torch("x") + " --dtype float32 -o x.npy");
   at.shell("tail -c 576 x.npy > x.raw");
   const auto found = [&](const Words& words) {
-    return nlohmann::json::parse(at.run("mutants"_w + words + "--json"_w).out).at("mutants");
+    return support::parsed_json(at.run("mutants"_w + words + "--json"_w).out).at("mutants");
   };
   const auto groups = found("x.npy --groups 3"_w);
   auto rows = found("x.raw --from raw --as float32 --shape 2,3,24 --skip-kernels axes-*"_w);
@@ -446,7 +447,7 @@ TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
       "x.npy --axes 2,3 --affine-axes 1 --weight [3,1,-2,5,0.5,7] --kernels no-weight,ddof-1"_w);
   at.output("x.npy --axes 2,3 --affine-axes 1 --weight [3,1,-2,5,0.5,7] -o y.npy"_w);
   at.output("x.npy --axes 2,3 -o plain.npy"_w);
-  const auto compared = nlohmann::json::parse(at.run("compare plain.npy y.npy --json"_w).out);
+  const auto compared = support::parsed_json(at.run("compare plain.npy y.npy --json"_w).out);
   CHECK(shared.at(1).at("id") == "no-weight");
   CHECK(shared.at(1).at("mismatched") == compared.at("mismatched"));
   CHECK(at.run("mutants x.npy --groups 2 --weight [3,1,-2,5,0.5,7] --dy x.npy --quiet"_w).status ==
@@ -458,7 +459,7 @@ TEST_CASE("rows with weights of their own are explained together", "[norms][chec
   const Words axes = "--axes 2,3 --affine-axes 1"_w;
   const Words affine{"--weight", of_torch("weight"), "--bias", of_torch("bias")};
   const auto report = [&](const Words& words) {
-    return nlohmann::json::parse(
+    return support::parsed_json(
         at.run(Words{"check", of_torch("x")} + words + axes + affine + "--json"_w).out);
   };
   // One row is garbage where all others lack the bias.
@@ -484,7 +485,7 @@ TEST_CASE("reports of groups have the shape and the indices of the file", "[norm
   spoiled.replace(128 + 4 * (72 + 3 * 12 + 5), 4, bytes_of<float>({99}));  // (1, 3, 1, 1)
   at.write("y.npy", spoiled);
   const Words checked{"check", of_torch("x"), "y.npy", "--groups", "3"};
-  const auto verdict = nlohmann::json::parse(at.run(checked + "--json --worst 1"_w).out);
+  const auto verdict = support::parsed_json(at.run(checked + "--json --worst 1"_w).out);
   const nlohmann::json index{1, 3, 1, 1};
   CHECK(verdict.at("worst_index") == index);
   CHECK(verdict.at("input").at("shape") == nlohmann::json{2, 6, 3, 4});
@@ -497,7 +498,7 @@ TEST_CASE("reports of groups have the shape and the indices of the file", "[norm
   at.write("nan.npy", spoiled);
   CHECK(contains(at.output("stats nan.npy --groups 3"_w), "at (1, 3, 1,"));  // then it is folded
   CHECK(contains(at.output("explain nan.npy --groups 3 --row 1,1"_w), "at (1, 3, 1, 1)"));
-  const auto stats = nlohmann::json::parse(at.output("stats nan.npy --groups 3 --json"_w));
+  const auto stats = support::parsed_json(at.output("stats nan.npy --groups 3 --json"_w));
   CHECK(stats.at("axes") == nlohmann::json{1, 2, 3});
   CHECK(stats.at("groups") == 3);
   CHECK(stats.at("first_non_finite_index") == index);
@@ -511,7 +512,7 @@ TEST_CASE("stats says which statistics are given", "[norms][stats]") {
                  "outputs by the mean and rstd that are given, biased variances"));
   CHECK(contains(at.output(stats + "--variance 2"_w),
                  "outputs by the mean and variance that are given, eps 1e-05 on the variance"));
-  CHECK(nlohmann::json::parse(at.output(stats + "--rstd 2 --json"_w)).at("given") == "rstd");
+  CHECK(support::parsed_json(at.output(stats + "--rstd 2 --json"_w)).at("given") == "rstd");
 }
 
 TEST_CASE("gradients of no elements are zeros in the shape of the weight", "[norms][grad]") {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/pace.hpp"
 
 // Quantized outputs and their scales: of real kernels, and of what the program itself computes by other options.
@@ -151,9 +152,9 @@ TEST_CASE("given statistics, groups and a residual go before a quantization") {
       CHECK(!contains(said, "differ"));
       // The largest of the whole is 127 times the largest scale, whatever the groups are.
       const json s =
-          json::parse(files.shell("lnorm convert s.safetensors --to json").out).flatten();
+          support::parsed_json(files.shell("lnorm convert s.safetensors --to json").out).flatten();
       const json y =
-          json::parse(files.shell("lnorm convert y.safetensors --to json").out).flatten();
+          support::parsed_json(files.shell("lnorm convert y.safetensors --to json").out).flatten();
       double scale = 0;
       double amax = 0;
       for (const json& one : s) scale = std::max(scale, one.get<double>());
@@ -171,13 +172,13 @@ TEST_CASE("the worst scale is named by its place in the scales' own shape") {
       "--quantize group:4 --dtype int8 -o of_groups.npy --save-scale scales.npy");
   const auto worst = [&](const std::string& arguments, const std::string& change) {
     files.shell("lnorm convert " + change + " --to json >s.json");
-    json scales = json::parse(files.read("s.json"));
+    json scales = support::parsed_json(files.read("s.json"));
     scales = scales.flatten();
     for (auto& [at, scale] : scales.items()) {
       if (at == "/3/2/1" || at == "/0") scale = 1.25 * scale.get<double>();
     }
     files.write("s.json", scales.unflatten().dump());
-    const json said = json::parse(
+    const json said = support::parsed_json(
         files.shell("lnorm check x.npy " + arguments + " --actual-scale s.json --json || true")
             .out);
     return said["tensors"][1]["worst_index"].dump();
@@ -194,7 +195,7 @@ std::map<std::string, json> mutants_of(const Workplace& files, const std::string
   CAPTURE(options, found.err);
   REQUIRE(!found.out.empty());
   std::map<std::string, json> mutants;
-  const json report = json::parse(found.out);
+  const json report = support::parsed_json(found.out);
   for (const json& mutant : report.at("mutants")) mutants[mutant.at("id")] = mutant;
   return mutants;
 }
@@ -268,7 +269,7 @@ TEST_CASE("mutants computes what the program itself writes by other options") {
     command += " && { lnorm compare a.safetensors b.safetensors --atol 0 --json || true; }";
     const Outcome compared = files.shell(command);
     CAPTURE(compared.err);
-    const json report = json::parse(compared.out);
+    const json report = support::parsed_json(compared.out);
     CHECK(mutant.at("mismatched") == report.at("mismatched"));
     CHECK((mutant.at("caught") == true) == (mutant.at("mismatched") != 0));
   }
@@ -337,7 +338,7 @@ TEST_CASE("mutants that quantize go with a folder of inputs, and with no gradien
   files.shell("lnorm inputs --shape 8,64 --rms -o cases && lnorm cases/ordinary.x.npy -o x.npy");
   const Outcome found =
       files.shell("lnorm mutants cases --rms --quantize group:16 --dtype float8_e4m3fn --json");
-  const json report = json::parse(found.out);
+  const json report = support::parsed_json(found.out);
   CHECK(report.at("inputs").size() > 3);
   CHECK(report.at("mutants").size() > 15);
   for (const json& mutant : report.at("mutants")) CHECK(mutant.at("id") != "rms");
@@ -352,7 +353,7 @@ TEST_CASE("inputs names in its manifest what it lets through that quantizes") {
   const Outcome made = files.run(
       "inputs --shape 4,64 --rms --quantize group:16 --dtype int8 --as bfloat16 -o cases/"_w);
   CHECK(made.status == 0);
-  const json manifest = json::parse(files.read("cases/manifest.json"));
+  const json manifest = support::parsed_json(files.read("cases/manifest.json"));
   CHECK(manifest.at("options") == "--rms");
   CHECK(manifest.at("alive").empty());
   const json& kills = manifest.at("cases").at(0).at("kills");
@@ -389,8 +390,9 @@ TEST_CASE("rows share a scale along the axes that are named") {
     applied(quantize + "--dtype int8");
     // The greatest |y| of each, by another route: stats of the exact result has the greatest of its rows.
     files.shell("lnorm x.npy --dtype float64 -o y.npy");
-    const json of_y = json::parse(files.shell("lnorm stats y.npy --json --axes " + axes).out);
-    const json scales = json::parse(files.shell("lnorm convert s.npy --to json").out);
+    const json of_y =
+        support::parsed_json(files.shell("lnorm stats y.npy --json --axes " + axes).out);
+    const json scales = support::parsed_json(files.shell("lnorm convert s.npy --to json").out);
     const json flat = scales.flatten();
     const json& rows = of_y.at("rows");
     REQUIRE(rows.size() == flat.size());

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // docs/reports.md lists the keys of reports in tables. Above a table stands which commands make such a report:
 //   <!-- keys of tensors[] but schema, tensors[]: stats data/gpt2/dump.pt; stats data/gpt2/dump.npz -->
@@ -82,7 +83,7 @@ json report_of(const std::string& command) {
   arguments.emplace_back("--json");
   const Outcome outcome = run({.arguments = arguments, .directory = LNORM_SOURCE_DIR});
   REQUIRE(outcome.err.empty());
-  return json::parse(outcome.out);
+  return support::parsed_json(outcome.out);
 }
 
 bool says(const std::string& words, const std::string& key) {

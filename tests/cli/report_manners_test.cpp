@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // What stats and compare say to people: widths, the worst elements. tests/transcripts/reports.md has their texts.
 
@@ -60,7 +61,7 @@ TEST_CASE("stats fits the terminal, and 80 columns where there is none", "[repor
 TEST_CASE("JSON lists the worst elements with all that the text says of them", "[reports]") {
   const DataFolder data;
   const auto worst = [&](const Words& options) {
-    return json::parse(data.run("compare two.json:a two.json:b --json"_w + options).out)
+    return support::parsed_json(data.run("compare two.json:a two.json:b --json"_w + options).out)
         .at("worst");
   };
   const json by_ulp = worst("--by ulp"_w);
@@ -88,7 +89,7 @@ TEST_CASE("JSON lists the worst elements with all that the text says of them", "
   CHECK(rows.at("elements").at(0).at("row_max") == 7.0);
   CHECK(worst("--worst 0"_w).at("elements").empty());
   const json none =
-      json::parse(data.run("compare sample.npy reports/non_finite.json --json"_w).out);
+      support::parsed_json(data.run("compare sample.npy reports/non_finite.json --json"_w).out);
   CHECK(none.at("worst").is_null());
 }
 
@@ -112,7 +113,7 @@ TEST_CASE("the worst are the same by any number of threads, from a file and a pi
     CAPTURE(options);
     const auto found = [&](const Words& more, const std::string& name, const Stream& in = {}) {
       const Words words = Words{"compare", name, "x.npy", "--json"} + options + more;
-      return json::parse(at.run(words, in).out).at("worst");
+      return support::parsed_json(at.run(words, in).out).at("worst");
     };
     const json one = found("--threads 1"_w, "y.npy");
     REQUIRE(!one.at("elements").empty());

@@ -5,6 +5,7 @@
 
 #include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // The pages of report and of compare --page as files. tests/page/page_test.py opens them in a browser.
 
@@ -21,7 +22,8 @@ std::vector<json> figures_of(const std::string& page) {
   std::vector<json> figures;
   for (std::size_t at = page.find(begin); at != page.npos; at = page.find(begin, at + 1)) {
     const std::size_t first = at + begin.size();
-    figures.push_back(json::parse(page.substr(first, page.find("</script>", first) - first)));
+    figures.push_back(
+        support::parsed_json(page.substr(first, page.find("</script>", first) - first)));
   }
   return figures;
 }
@@ -81,7 +83,7 @@ TEST_CASE("specifications are written by themselves", "[page]") {
   for (const std::string& name : names) {
     CAPTURE(name);
     CHECK(name.ends_with(".vg.json"));
-    json spec = json::parse(at.read("specs/" + name));
+    json spec = support::parsed_json(at.read("specs/" + name));
     CHECK(spec["$schema"] == "https://vega.github.io/schema/vega/v5.json");
     CHECK(spec["title"].is_string());
     spec.erase("title");
@@ -122,7 +124,7 @@ TEST_CASE("a page shows the features that stats has", "[page]") {
   elements[5 * kFeatures + 3] = NAN;
   at.write("x.npy", npy_of<float>({40, kFeatures}, elements));
   const std::string page = at.output("report x.npy"_w);
-  const json stats = json::parse(at.output("stats x.npy --features --json"_w));
+  const json stats = support::parsed_json(at.output("stats x.npy --features --json"_w));
   CHECK(contains(page, "<h3>Features</h3>"));
   for (const json& figure : figures_of(page)) {
     if (!figure["description"].get<std::string>().starts_with("Largest |x| of every feature")) {
@@ -145,7 +147,7 @@ TEST_CASE("a page shows the features that stats has", "[page]") {
                                         {"variance-min", "smallest variance", 5},
                                         {"zeros", "most zeros", 5},
                                         {"non-finite", "most NaN and infinity", 1}}) {
-    const json top = json::parse(at.output(
+    const json top = support::parsed_json(at.output(
         {"stats", "x.npy", "--features", "--json", "--top", std::to_string(most), "--by", by}));
     std::size_t place = 0;
     for (const json& feature : top["top"]["features"]) {
@@ -236,7 +238,7 @@ TEST_CASE("the cells of heat maps have their mean, their greatest |x|, and what 
   for (std::size_t i = 0; i < 256; ++i) elements[10 * 256 + i] = INFINITY;
   directory.write("x.npy", npy_of<float>({192, 256}, elements));
   directory.output("report x.npy -o x.html --spec specs"_w);
-  const json spec = json::parse(directory.read("specs/tensor-x-map.vg.json"));
+  const json spec = support::parsed_json(directory.read("specs/tensor-x-map.vg.json"));
   const json& cells = spec["data"][0]["values"][0];
   REQUIRE(cells["mean"].size() == 96 * 128);
   CHECK(cells["mean"][0] == -0.5);

@@ -3,6 +3,7 @@
 
 #include "support/commands.hpp"
 #include "support/elements.hpp"
+#include "support/json.hpp"
 
 // --rows A:B, as users meet it: what is done part by part is what is done at once.
 
@@ -139,7 +140,7 @@ json parsed(const Workplace& at, const Words& words) {
   const Outcome outcome = at.run(words);
   CAPTURE(words, outcome.err);
   REQUIRE(outcome.status <= 1);
-  return json::parse(outcome.out);
+  return support::parsed_json(outcome.out);
 }
 
 }  // namespace
@@ -299,7 +300,7 @@ TEST_CASE("a choice that a slice of Python leaves empty is empty", "[rows][many]
     CHECK(contains(printed("report x.json"_w), "There are no elements to look at."));
     CHECK(at.fault("compare x.json x.json"_w + rows_option(range),
                    {"--rows leaves no elements of x.json"}) == "");
-    const json stats = json::parse(printed("stats x.json --json"_w));
+    const json stats = support::parsed_json(printed("stats x.json --json"_w));
     CHECK(stats["rows"].empty());
     CHECK(stats["slice"]["rows"] == 0);
     CHECK(lines_of(printed("stats x.json --csv"_w)).size() == 1);
@@ -334,7 +335,7 @@ TEST_CASE("rows of several tensors, and of lines as they come", "[rows]") {
         "[[-1.0,1.0]]\n[[-1.0,1.0]]\n");
   const Workplace at;
   at.write("set.json", R"({"a": [[1, 2], [3, 5]], "b": [[1, 2, 4], [0, 0, 0], [1, 1, 1]]})");
-  const json applied = json::parse(at.output("set.json:* --rows 1: --to json"_w));
+  const json applied = support::parsed_json(at.output("set.json:* --rows 1: --to json"_w));
   CHECK(applied["a"].size() == 1);
   CHECK(applied["b"].size() == 2);
   const json found = parsed(at, "stats set.json --rows 1:2 --json"_w);
@@ -342,7 +343,7 @@ TEST_CASE("rows of several tensors, and of lines as they come", "[rows]") {
   CHECK(found["tensors"][0]["largest"]["index"] == json{1, 1});
   CHECK(found["tensors"][1]["slice"] == json{{"first", 1}, {"rows", 1}, {"of", 3}});
   CHECK(found["summary"]["elements"] == 5);
-  const json some = json::parse(at.output("set.json:* --rows 3: --to json"_w));
+  const json some = support::parsed_json(at.output("set.json:* --rows 3: --to json"_w));
   CHECK(some["a"]["shape"] == Shape{0, 2});
   CHECK(some["b"]["shape"] == Shape{0, 3});
   CHECK(contains(at.output("compare set.json set.json --rows :2"_w), "2 tensors: 2 agree"));
@@ -375,7 +376,7 @@ TEST_CASE("text says which rows of how many it is about", "[rows]") {
 TEST_CASE("a report numbers the rows of its figures as the whole tensor does", "[rows]") {
   const Workplace directory;
   const auto row_of = [&](const std::string& name) {
-    return json::parse(directory.read(name))["data"][0]["values"][0]["row"];
+    return support::parsed_json(directory.read(name))["data"][0]["values"][0]["row"];
   };
   std::filesystem::copy(data_file("sample.npy"), directory / "x.npy");
   directory.output("report x.npy --rows 2:5 -o report.html --spec figures"_w);
@@ -393,7 +394,8 @@ TEST_CASE("explain goes through each of some rows", "[rows]") {
   const std::string sample = data_file("sample.npy");
   const auto rows_of = [](const std::string& lines) {
     std::vector<json> rows;
-    for (const std::string& line : lines_of(lines)) rows.push_back(json::parse(line)["rows"][0]);
+    for (const std::string& line : lines_of(lines))
+      rows.push_back(support::parsed_json(line)["rows"][0]);
     return rows;
   };
   std::vector<json> expected;

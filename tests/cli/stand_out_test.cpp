@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // What stands out: rows, tensors and features of stats, rows of compare. The oracle sorts all of them.
 
@@ -118,7 +119,7 @@ struct RankedTensor : Workplace {
 
   json report(const Words& options, const std::string& name = "x.npy") const {
     const Stream in = name == "-" ? pipe_of(read("x.npy")) : Stream();
-    return json::parse(output(Words{"stats", name, "--json"} + options, in));
+    return support::parsed_json(output(Words{"stats", name, "--json"} + options, in));
   }
 };
 
@@ -187,7 +188,7 @@ TEST_CASE("of several tensors --top shows those with the most extreme row") {
   const auto names = [&](const std::string& by) {
     std::string result;
     const json found =
-        json::parse(at.output({"stats", "set.json", "--json", "--top", "3", "--by", by}));
+        support::parsed_json(at.output({"stats", "set.json", "--json", "--top", "3", "--by", by}));
     for (const json& tensor : found.at("top").at("tensors")) result += tensor.at("name");
     return result;
   };
@@ -195,7 +196,7 @@ TEST_CASE("of several tensors --top shows those with the most extreme row") {
   CHECK(names("absmax") == "bdc");
   CHECK(names("variance") == "abd");
   CHECK(names("non-finite") == "cab");
-  const json all = json::parse(at.output("stats set.json --json"_w));
+  const json all = support::parsed_json(at.output("stats set.json --json"_w));
   CHECK(all.at("tensors").at(2).at("first_non_finite_index") == json{0, 0});
   CHECK(all.at("tensors").at(0).at("first_non_finite_index").is_null());
 }
@@ -203,15 +204,15 @@ TEST_CASE("of several tensors --top shows those with the most extreme row") {
 TEST_CASE("the first element that is not finite is named, and explain names those of its row") {
   const Workplace at;
   at.write("x.json", "[[[1, 2], [3, 4]], [[5, NaN], [Infinity, 8]]]");
-  const json found = json::parse(at.output("stats x.json --axis 1 --json"_w));
+  const json found = support::parsed_json(at.output("stats x.json --axis 1 --json"_w));
   CHECK(found.at("first_non_finite_index") == json{1, 0, 1});
   CHECK(contains(at.output("stats x.json --axis 1"_w), "first in row 1, at (1, 0, 1)"));
   CHECK(contains(at.output("explain x.json --axis 1 --row 1"_w), "(1, 0, 1), (1, 1, 0)"));
-  CHECK(json::parse(at.output("explain x.json --axis 1 --row 1 --json"_w))
+  CHECK(support::parsed_json(at.output("explain x.json --axis 1 --row 1 --json"_w))
             .at("rows")
             .at(0)
             .at("non_finite_indices") == json{{1, 0, 1}, {1, 1, 0}});
-  CHECK(json::parse(at.output("stats x.json --json --rows :1 --axis 1"_w))
+  CHECK(support::parsed_json(at.output("stats x.json --json --rows :1 --axis 1"_w))
             .at("first_non_finite_index")
             .is_null());
 }
@@ -222,7 +223,7 @@ TEST_CASE("errors are ranked and judged in ulp of the row's greatest element") {
   at.write("e.npy", npy_of<float>({2, 3}, std::vector<float>{1024, 1e-3F, 1, 1, 0.25F, 0}));
   at.write("a.npy", npy_of<float>({2, 3}, std::vector<float>{1024, 2e-3F, 1, 1, 0.25F, 0x1p-22F}));
   const auto found = [&](const Words& options) {
-    return json::parse(at.run("compare a.npy e.npy --json"_w + options).out);
+    return support::parsed_json(at.run("compare a.npy e.npy --json"_w + options).out);
   };
   const json report = found({});
   CHECK(report.at("worst").at("by") == "row-ulp");
@@ -249,8 +250,8 @@ TEST_CASE("long rows have the same figures from a file and a pipe, and their pla
   at.write("e.npy", npy_of<float>({2, kLong}, e));
   const std::string actual = npy_of<float>({2, kLong}, a);
   at.write("a.npy", actual);
-  const json file = json::parse(at.run("compare a.npy e.npy --json"_w).out);
-  const json pipe = json::parse(at.run("compare - e.npy --json"_w, pipe_of(actual)).out);
+  const json file = support::parsed_json(at.run("compare a.npy e.npy --json"_w).out);
+  const json pipe = support::parsed_json(at.run("compare - e.npy --json"_w, pipe_of(actual)).out);
   for (const char* const key : {"worst", "where", "affected_rows", "affected_columns"}) {
     CHECK(file.at(key) == pipe.at(key));
   }
@@ -290,7 +291,7 @@ TEST_CASE("where one scale and one offset explain all elements, a line says so")
     if (breaks) a.back() += 1;
     at.write("e.npy", npy_of<float>({40, 100}, e));
     at.write("a.npy", npy_of<float>({40, 100}, a));
-    return json::parse(at.run("compare a.npy e.npy --json"_w).out).at("fit");
+    return support::parsed_json(at.run("compare a.npy e.npy --json"_w).out).at("fit");
   };
   CHECK(fit(1, 1) == json{{"scale", 1.0}, {"offset", 1.0}});
   CHECK(fit(1.0625, 0) == json{{"scale", 1.0625}, {"offset", 0.0}});

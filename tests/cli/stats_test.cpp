@@ -11,6 +11,7 @@
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/shape.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/narrowed.hpp"
 
 // The numbers of stats: those that were published, and those of long double arithmetic.
@@ -22,7 +23,7 @@ using lnorm::DType;
 using nlohmann::json;
 
 json stats_json(const Words& arguments, const Stream& in = {}) {
-  return json::parse(output_of("stats --json"_w + arguments, in));
+  return support::parsed_json(output_of("stats --json"_w + arguments, in));
 }
 
 // The numbers in the lines of a text report that begin with the label: one in each block of columns.
@@ -204,7 +205,7 @@ void check_csv(const std::string& csv, const json& report) {
     for (const std::string& column : columns) {
       if (column == "index") {
         REQUIRE(std::getline(cells, cell));
-        json index = json::parse("[" + cell.substr(2, cell.size() - 4) + "]");  // "(1, 2)"
+        json index = support::parsed_json("[" + cell.substr(2, cell.size() - 4) + "]");  // "(1, 2)"
         CHECK(index == row.at(column));
         continue;
       }

@@ -9,6 +9,7 @@
 #include "lnorm/core/dtype.hpp"
 #include "lnorm/core/shape.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 #include "support/narrowed.hpp"
 #include "support/pace.hpp"
 
@@ -227,7 +228,7 @@ Pair read_pair(const json& golden) {
 
 std::vector<Pair> read_pairs() {
   std::vector<Pair> pairs;
-  const json goldens = json::parse(read_file(data_file("compare/pairs.json")));
+  const json goldens = support::parsed_json(read_file(data_file("compare/pairs.json")));
   for (const json& golden : goldens.at("pairs")) pairs.push_back(read_pair(golden));
   return pairs;
 }
@@ -243,7 +244,7 @@ void check(const Pair& pair, const TempDir& directory, const Stream& in = {}) {
   CHECK(outcome.err == "");
   CHECK(outcome.out.ends_with("\n"));
   CAPTURE(outcome.out);
-  json written = normalized(json::parse(outcome.out), pair.actual, pair.expected);
+  json written = normalized(support::parsed_json(outcome.out), pair.actual, pair.expected);
   json expected = expected_result(pair.result, pair.actual, pair.expected);
   const json found_errors = taken_errors(written);
   const json right_errors = taken_errors(expected);
@@ -344,7 +345,7 @@ TEST_CASE("compare finds what NumPy finds", "[many]") {
 }
 
 TEST_CASE("compare judges a float16 layer norm of PyTorch by the exact one") {
-  const json goldens = json::parse(read_file(data_file("compare/layer_norm.json")));
+  const json goldens = support::parsed_json(read_file(data_file("compare/layer_norm.json")));
   for (const json& golden : goldens.at("layer_norms")) {
     const Workplace directory;
     const Pair pair = read_pair(golden.at("pair"));

@@ -9,6 +9,7 @@
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/layout/reorder.hpp"
 #include "support/commands.hpp"
+#include "support/json.hpp"
 
 // Every file of data/corpus behaves as its manifest says, read from a file and from a pipe.
 
@@ -216,7 +217,7 @@ void check_nested(lnorm::TensorSource& source, const json& elements) {
 const json& manifest(const std::string& folder) {
   static std::map<std::string, json> manifests;
   auto& manifest = manifests[folder];
-  if (manifest.is_null()) manifest = json::parse(read_file(folder + "/manifest.json"));
+  if (manifest.is_null()) manifest = support::parsed_json(read_file(folder + "/manifest.json"));
   return manifest;
 }
 

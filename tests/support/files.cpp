@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "support/json.hpp"
+
 namespace support {
 
 namespace {
@@ -149,7 +151,7 @@ std::string waves(const std::vector<std::int64_t>& shape, double step) {
 
 Nested parse_nested(std::string_view json) {
   Nested nested;
-  flatten(nlohmann::json::parse(json), 0, nested);
+  flatten(parsed_json(json), 0, nested);
   return nested;
 }
 

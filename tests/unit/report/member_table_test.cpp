@@ -3,6 +3,7 @@
 
 #include "lnorm/report/reports.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 #include "support/written.hpp"
 
 namespace {
@@ -36,14 +37,14 @@ TEST_CASE("a listing has names, dtypes, shapes and sizes in columns, then a tota
 }
 
 TEST_CASE("a listing as JSON and as CSV has exact bytes and whole names", "[report]") {
-  const json list = json::parse(written(lnorm::write_json, kMembers));
-  CHECK(list == json::parse(R"json({"schema": 1, "command": "show", "tensors": [
+  const json list = support::parsed_json(written(lnorm::write_json, kMembers));
+  CHECK(list == support::parsed_json(R"json({"schema": 1, "command": "show", "tensors": [
       {"name": "h.0.weight", "dtype": "float32", "shape": [768], "bytes": 3072},
       {"name": "\u00e9, \"x\"", "dtype": "bool", "shape": [2, 3], "bytes": 6},
       {"name": "q\n", "dtype": "F8_E4M3", "shape": [4], "bytes": null},
       {"name": "o", "dtype": "(a reason that is longer than dtypes are)", "shape": null,
        "bytes": null}], "summary": {"tensors": 4, "bytes": 3078}})json"));
-  CHECK(json::parse(written(lnorm::write_json, {}))["tensors"] == json::array());
+  CHECK(support::parsed_json(written(lnorm::write_json, {}))["tensors"] == json::array());
   CHECK(written(lnorm::write_csv, kMembers) ==
         "name,dtype,shape,bytes\n"
         "h.0.weight,float32,(768),3072\n"
@@ -56,5 +57,5 @@ TEST_CASE("sizes that cannot be summed are not", "[report]") {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const std::vector<Member> members(2, {"x", "uint8", lnorm::Shape{kMax}, kMax});
   CHECK(written(lnorm::write_text, members).ends_with("8.00 EiB\n2 tensors\n"));
-  CHECK(json::parse(written(lnorm::write_json, members))["summary"]["bytes"].is_null());
+  CHECK(support::parsed_json(written(lnorm::write_json, members))["summary"]["bytes"].is_null());
 }

@@ -4,6 +4,7 @@
 #include "lnorm/report/reports.hpp"
 #include "lnorm/report/table.hpp"
 #include "support/catch.hpp"
+#include "support/json.hpp"
 #include "support/written.hpp"
 
 namespace {
@@ -107,11 +108,11 @@ TEST_CASE("the table fits the width, and columns that do not fit follow", "[repo
 TEST_CASE("the statistics of tensors as JSON and as CSV are whole", "[report]") {
   const std::vector<NamedStats> tensors{{"a, \"b\"", stats_of(DType::float32, {2, 4}, 2, 4)},
                                         {"empty", nothing({0})}};
-  const json report = json::parse(written(tensors, "json"));
+  const json report = support::parsed_json(written(tensors, "json"));
   CHECK(report["schema"] == 1);
   CHECK(report["command"] == "stats");
   REQUIRE(report["tensors"].size() == 2);
-  CHECK(report["tensors"][0] == json::parse(R"({"name": "a, \"b\"", "dtype": "float32",
+  CHECK(report["tensors"][0] == support::parsed_json(R"({"name": "a, \"b\"", "dtype": "float32",
       "shape": [2, 4], "axes": [1], "ddof": 0, "rows": 2, "row_length": 4, "non_finite_rows": 0,
       "non_finite_elements": 0, "first_non_finite_index": null,
       "mean": {"count": 2, "min": -0.25, "median": 0.5, "max": 1.0},
@@ -119,9 +120,9 @@ TEST_CASE("the statistics of tensors as JSON and as CSV are whole", "[report]") 
       "largest": {"value": -7.5, "index": [0, 3]}})"));
   CHECK(report["tensors"][1]["largest"].is_null());
   CHECK(report["tensors"][1]["mean"]["min"] == "NaN");
-  CHECK(report["summary"] == json::parse(R"({"tensors": 2, "elements": 8, "bytes": 32,
+  CHECK(report["summary"] == support::parsed_json(R"({"tensors": 2, "elements": 8, "bytes": 32,
       "non_finite_tensors": 0, "first_non_finite": null})"));
-  CHECK(json::parse(written({}, "json"))["tensors"] == json::array());
+  CHECK(support::parsed_json(written({}, "json"))["tensors"] == json::array());
   CHECK(
       written(tensors, "csv") ==
       "tensor,dtype,shape,rows,row_length,non_finite_rows,non_finite_elements,mean_min,mean_median,"
