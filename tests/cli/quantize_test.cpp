@@ -104,6 +104,53 @@ TEST_CASE("what is quantized otherwise than asked for is named") {
   }
 }
 
+TEST_CASE("q that another norm gives names it, and a few elements near a tie name none") {
+  struct Case {
+    std::string made;
+    std::string asked;
+    std::string id;
+  };
+  const std::string weight = " --weight cases/ordinary.weight.safetensors";
+  const std::string bias = " --bias cases/ordinary.bias.safetensors";
+  const std::string residual = " --residual cases/different-rows.x.safetensors";
+  const std::string both = weight + bias;
+  const std::vector<Case> cases{
+      {both + " --unbiased", both, "(ddof-1; --unbiased)"},
+      {both + " --rms", both, "(rms; --rms)"},
+      {both + " --eps 1e-3", both, ""},
+      {weight, both, "(no-bias; without --bias)"},
+      {bias, both, "(no-weight; without --weight)"},
+      {both + " --zero-centered-weight", both, "(weight-plus-one"},
+      {both, both + residual, "(no-residual"},
+      {both + " --groups 4 --rms", both + " --groups 4", "(rms; --rms)"},
+  };
+  const Workplace files;
+  files.shell("lnorm inputs --shape 8,512 --dtype bfloat16 -o cases");
+  const std::string x = "cases/ordinary.x.safetensors ";
+  int number = 0;
+  for (const Case& c : cases) {
+    for (const std::string by : {"row", "group:128", "tensor", "static"}) {
+      const bool is_group_norm = contains(c.asked, "--groups");
+      if (is_group_norm && by != "static" && by != "tensor") continue;
+      if (!takes(number++, 2)) continue;
+      CAPTURE(c.made, c.asked, by);
+      const bool is_static = by == "static";
+      const std::string quantize =
+          " --quantize " + by + (is_static ? " --given-scale 0.015625" : "") + " --dtype int8";
+      const Outcome made = files.shell("lnorm " + x + "-o q.safetensors" + c.made + quantize +
+                                       (is_static ? "" : " --save-scale s.safetensors"));
+      REQUIRE((made.out.empty() && made.err.empty()));
+      const std::string said =
+          of(files, x + "q.safetensors" + c.asked + quantize.substr(0, quantize.find(" --dtype")) +
+                        (is_static ? "" : " --actual-scale s.safetensors"));
+      CAPTURE(said);
+      CHECK(said.front() == '1');
+      CHECK(contains(said, "cause: ") != c.id.empty());
+      CHECK(contains(said, c.id));
+    }
+  }
+}
+
 TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {
   const Workplace files;
   const std::string x = "[[1, 2, Infinity, 3], [0, 0, 0, 0], [1, -1, 2, -2]]";

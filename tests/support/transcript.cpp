@@ -41,7 +41,7 @@ std::string with_options(const std::string& command, const std::string& options)
   std::string given = options;
   const std::regex without("without (--[a-z-]+) ?");
   for (std::smatch match; std::regex_search(given, match, without);) {
-    result = std::regex_replace(result, std::regex(match.str(1) + " [^ ]+"), "");
+    result = std::regex_replace(result, std::regex(match.str(1) + "( [^- ][^ ]*)?"), "");
     given = match.prefix().str() + match.suffix().str();
   }
   return result + " " + given;

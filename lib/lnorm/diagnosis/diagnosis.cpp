@@ -109,11 +109,7 @@ class Search {
       change.found(variant);
       return true;
     }
-    const Variant before = variant;
-    if (!change.kernel->row->change(variant, context_, change.kernel->parameter)) return false;
-    if (change.kernel->side == Side::mean) variant.variance = before.variance;
-    if (change.kernel->side == Side::variance) variant.mean = before.mean;
-    return true;
+    return change.kernel->change(variant, context_);
   }
 
   // What they make together, with those of the weight that have been made; nothing where they cannot.

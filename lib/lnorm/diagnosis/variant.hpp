@@ -147,6 +147,13 @@ struct Variant {
   enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };
   Bytes bytes = Bytes::as_they_are;
 
+  // Whether it is the norm of a row, as its statistics, weight and bias make it: nothing happens to y then.
+  bool is_norm() const noexcept {
+    return bytes == Bytes::as_they_are && overflow == Overflow::none && !arithmetic && !y_in &&
+           !has_own_sums() && result != Result::truncated && result != Result::away &&
+           result != Result::unwritten_rows && result != Result::unwritten_tail;
+  }
+
   bool rereads_output() const noexcept {
     return bytes == Bytes::other_dtype || bytes == Bytes::swapped;
   }

@@ -906,6 +906,14 @@ std::vector<std::string> usual_ids(const WrongKernel& kernel) {
 
 std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 
+bool NamedKernel::change(Variant& variant, const KernelContext& context) const {
+  const Variant before = variant;
+  if (!row->change(variant, context, parameter)) return false;
+  if (side == Side::mean) variant.variance = before.variance;
+  if (side == Side::variance) variant.mean = before.mean;
+  return true;
+}
+
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose) {
   const std::int64_t n = element_count(normalized_shape);

@@ -76,6 +76,9 @@ struct NamedKernel {
   const WrongKernel* row = nullptr;
   double parameter = 0;
   Side side = Side::both;
+
+  // As of its row.
+  bool change(Variant& variant, const KernelContext& context) const;
 };
 
 // Whether a row of the table is to be tried.

@@ -85,6 +85,7 @@ struct CauseCounts {
   void merge(const CauseCounts& other);
   // Whether it explains all of them.
   bool is_cause(std::size_t k) const { return wrong > 0 && explained[k] == wrong; }
+  bool has_cause() const { return wrong > 0 && std::ranges::count(explained, wrong) > 0; }
 };
 
 // A comparison of a kernel's tensor with exact rows, which are added part by part.

@@ -88,6 +88,26 @@ class QuantizedJudge {
     return decoded(setting.backend, alone_->read(row, 1, buffer));
   }
 
+  // Nothing where there is no such row, or it is not finite.
+  std::vector<double> finite_row(const CheckRows& rows, std::int64_t row) const {
+    if (row < 0 || row >= plan.rows) return {};
+    TileBuffer buffer;
+    std::vector<double> found = decoded(setting.backend, rows.read(row, 1, buffer));
+    return are_finite(found) ? std::move(found) : std::vector<double>();
+  }
+
+  // What a kernel was given of a row, and its q.
+  SampleRow sample_row(std::int64_t row, const CheckRows& x, const CheckRows& actual) const {
+    return {.number = row,
+            .x = finite_row(x, row),
+            .actual = finite_row(actual, row),
+            .alone = alone(row),
+            .previous_x = finite_row(x, row - 1),
+            .next_x = finite_row(x, row + 1),
+            .given = given_numbers(inputs.given, row),
+            .affine = affine(row)};
+  }
+
   // Calls see(row) with what the rules of wrong kernels need of a row; it refers to what lives no longer than the call.
   template <class See>
   void see_as_kernels_do(const KernelRow& row, const See& see) const {
@@ -117,6 +137,12 @@ class QuantizedJudge {
     const bool is_zero = amax.high == 0;
     return {rule.scale_of(amax.low * (1 - unit), is_zero),
             rule.scale_of(amax.high * (1 + unit), is_zero)};
+  }
+
+  // Each element's scale, if scales are given.
+  std::vector<double> given_scales(std::int64_t row) const {
+    if (asked.given_scale == nullptr) return {};
+    return numbers_of(*asked.given_scale, plan.row_length, 1, plan.affine, row);
   }
 
   // Which scale q of a group was divided by: the kernel's own, or one that suits all elements, or else the exact one.
@@ -154,8 +180,8 @@ class QuantizedJudge {
 
   // Whether a rule gives a row's scales and q. given: the scale of each element, if they are given. shared: the largest of the
   // rule's numbers in all rows that share the scale, if rows do.
-  bool explains(const QuantizedRule& rule, const KernelRow& row, std::span<const double> given,
-                const ScaleInterval* shared_amax) const {
+  bool explains(const QuantizedRule& rule, std::int64_t row, std::span<const double> q,
+                std::span<const double> given, const ScaleInterval* shared_amax) const {
     for (std::int64_t first = 0; first < std::ssize(rule.y); first += group_) {
       const std::int64_t g = first / group_;
       const bool is_own = shared_amax == nullptr || rule.group > 0;
@@ -164,9 +190,9 @@ class QuantizedJudge {
                                               : *shared_amax,
                                        rule);
       if (rule.scale) scales = {*rule.scale * (1 - 0x1p-20), *rule.scale * (1 + 0x1p-20)};
-      double divisor = exact_scale(row.number);
+      double divisor = exact_scale(row);
       if (has_scales()) {
-        divisor = scale(row.number, g, saved.is_transposed != rule.is_transposed);
+        divisor = scale(row, g, saved.is_transposed != rule.is_transposed);
         if (rule.multiplies) divisor = 1 / divisor;
         if (!rule.has_no_scale && !scales.has(divisor)) return false;
       } else if (asked.given_scale == nullptr) {
@@ -178,7 +204,7 @@ class QuantizedJudge {
         const double by = rule.has_no_scale              ? 1
                           : asked.given_scale != nullptr ? given[at]
                                                          : divisor;
-        if (!rounds_to(rule, row.q[at], at, by)) return false;
+        if (!rounds_to(rule, q[at], at, by)) return false;
       }
     }
     return true;
@@ -285,7 +311,8 @@ class QuantizedBounds {
       for (std::size_t k = 0; k < causes.size(); ++k) {
         const QuantizedRule rule = causes[k].rule(judge_.asked.quantization, row);
         const ScaleInterval* const shared = amaxes.empty() ? nullptr : &amaxes[k];
-        counts.explained[k] += judge_.explains(rule, row_, divisors_, shared) ? 1 : 0;
+        counts.explained[k] +=
+            judge_.explains(rule, row_.number, row_.q, divisors_, shared) ? 1 : 0;
       }
     });
   }
@@ -312,10 +339,7 @@ class QuantizedBounds {
 
   // Of each element.
   std::vector<double> divisors() const {
-    const auto n = std::ssize(row_.x);
-    if (const AffineTerm* const given = judge_.asked.given_scale) {
-      return numbers_of(*given, n, 1, judge_.plan.affine, row_.number);
-    }
+    if (judge_.asked.given_scale != nullptr) return judge_.given_scales(row_.number);
     std::vector<double> all(row_.x.size(), judge_.exact_scale(row_.number));
     for (std::size_t g = 0; g < scales_.size() && row_.is_finite; ++g) {
       const double by =
@@ -408,7 +432,50 @@ class QuantizedChecker {
     return counts;
   }
 
-  Check check(Check like, const JudgedRows& judged, const CauseCounts& counts) const {
+  // Of a few elements near a tie a norm that is nearly the same may be on the other side as well.
+  static constexpr std::int64_t kTelling = 8;
+
+  // The norms of wrong kernels that give all of a sample of rows, where no other way to quantize does.
+  std::vector<FormulaFit> norms(const JudgedRows& judged, const ChooseKernel& choose,
+                                int threads) const {
+    const CheckInputs& inputs = judge_.inputs;
+    const CheckRows x(inputs.x, judge_.plan.axes, threads);
+    const JudgeSetting& setting = judge_.setting;
+    Sample sample{.setting = &setting,
+                  .x_dtype = judge_.plan.in,
+                  .first_x = judge_.finite_row(x, 0),
+                  .last_x = judge_.finite_row(x, judge_.plan.rows - 1),
+                  .block_rows = judge_.plan.rows};
+    for (const std::int64_t r : sampled_rows(judged, judge_.plan.rows, judge_.plan.row_length)) {
+      SampleRow row = judge_.sample_row(r, x, actual_);
+      if (!row.x.empty() && !row.actual.empty()) sample.rows.push_back(std::move(row));
+    }
+    KernelContext context =
+        context_of(setting, Quantity::y, inputs.weight, inputs.bias, judge_.plan);
+    context.has_residual = inputs.alone != nullptr;
+    context.has_given = inputs.given != nullptr;
+    std::vector<FormulaFit> found;
+    for (const NamedKernel& kernel : *choose.kernels(Quantity::y, setting.normalized_shape)) {
+      Variant variant = asked_for(setting);
+      // Steps are rounded to another dtype than q's: rules of their own do that.
+      const bool is_norm = kernel.change(variant, context) && variant.is_norm() &&
+                           variant.rounding == setting.rounding;
+      if (!is_norm || sample.rows.empty()) continue;
+      const bool explains = std::ranges::all_of(
+          sample.rows, [&](const SampleRow& row) { return explains_by(variant, sample, row); });
+      if (!explains) continue;
+      if (found.empty()) {
+        found.push_back(cause(kernel.id, kernel.words, kInfinity));
+        if (!kernel.options.empty()) found.back().options.push_back(kernel.options);
+      } else {
+        found.front().same_as.push_back(kernel.id);
+      }
+    }
+    return found;
+  }
+
+  Check check(Check like, const JudgedRows& judged, const CauseCounts& counts,
+              const std::vector<FormulaFit>& norms) const {
     like.judged = judged;
     like.is_quantized = true;
     like.verdict = verdict_of(like.judged);
@@ -423,10 +490,32 @@ class QuantizedChecker {
         explanations.front().same_as.push_back(found.id);
       }
     }
+    if (explanations.empty() && like.verdict == Verdict::differs) explanations = norms;
     return like;
   }
 
  private:
+  // Whether the variant's y, quantized as asked for, is the row. A bound that is wide explains nothing.
+  bool explains_by(const Variant& variant, const Sample& sample, const SampleRow& row) const {
+    const Quantization& asked = judge_.asked.quantization;
+    VariantRow result;
+    if (!evaluate(variant, sample, row, result) || !result.is_bounded) return false;
+    const OutputFormat steps(asked.rounding);
+    double most = 0;
+    double widest = 0;
+    for (std::size_t i = 0; i < result.y.size(); ++i) {
+      if (asked.rounds_y) result.bound[i] = round_in(steps, result.y[i], result.bound[i]);
+      most = std::max(most, std::fabs(result.y[i]));
+      widest = std::max(widest, result.bound[i]);
+    }
+    if (!(widest <= most / 64)) return false;
+    // The scale that rows share is that of other rows as well: what the kernel has saved is taken as it is.
+    constexpr ScaleInterval kAny{0, kInfinity};
+    const QuantizedRule rule{asked, result.y, result.y, result.bound};
+    return judge_.explains(rule, row.number, row.actual, judge_.given_scales(row.number),
+                           judge_.shares_scales() ? &kAny : nullptr);
+  }
+
   static constexpr std::int64_t kTried = 16;  // rows of a block
 
   template <class See>
@@ -566,7 +655,14 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
     }
   }
   Check like = begin_check(inputs.x.info(), inputs.actual.info(), plan, setting);
-  Check result = checker.check(like, found.q, found.causes);
+  std::vector<FormulaFit> norms;
+  const JudgedRows& wrong = found.q.beyond > 0 ? found.q : found.scale;
+  const bool is_told = !judge.shares_scales() || judge.has_scales();
+  const bool is_evident = found.q.beyond + found.scale.beyond >= QuantizedChecker::kTelling;
+  if (is_evident && options.kernels && is_told && !found.causes.has_cause()) {
+    norms = checker.norms(wrong, options.kernels, run_options.threads);
+  }
+  Check result = checker.check(like, found.q, found.causes, norms);
   const Shape shape = row_shape(like.x.shape, like.axes);
   describe_places(result, plan.rows, shape);
   if (saved.source == nullptr) return result;
@@ -574,7 +670,7 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   like.axes = {};  // of the scales' own shape none is normalized: a position in it is a row
   like.part = "scale";
   like.is_statistic = true;
-  Check scale = checker.check(like, found.scale, found.causes);
+  Check scale = checker.check(like, found.scale, found.causes, norms);
   const std::int64_t first = like.slice ? like.slice->first : 0;
   for (WorstRatio* worst : {&scale.judged.tree, &scale.judged.loop, &scale.judged.scale}) {
     if (!judge.shares_scales()) {

@@ -221,10 +221,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
   } else if (const FormulaFit* const near = diagnosis.most_like()) {
     lines.push_back(concat("most like ", cause_text(*near), ": ", share_text(*near)));
   } else if (check.is_quantized) {
-    lines.emplace_back(
-        "no known mistake of quantization explains this; mistakes of the norm, such as another "
-        "eps, "
-        "are not tried");
+    lines.emplace_back("no known mistake of quantization or of the norm explains this");
   } else if (!check.is_statistic && check.part != "sum") {
     lines.emplace_back("no known wrong kernel explains this");
     // What float32 loses in parts of what float64 may, and some bits more.
