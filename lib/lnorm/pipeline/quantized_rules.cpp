@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,12 +21,11 @@ struct Change {
   bool (*applies)(const QuantizedContext& asked, double parameter);
   void (*change)(const RowOfKernel& row, double parameter, QuantizedRule& rule);
   std::span<const double> parameters = {};
+  std::optional<DType> dtype = {};  // what {} stands for, if it is no number
 };
 
 constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
 constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
-constexpr double kDTypesOfY[] = {static_cast<double>(DType::float16),
-                                 static_cast<double>(DType::bfloat16)};
 
 bool always(const QuantizedContext&, double) { return true; }
 bool computes(const QuantizedContext& asked, double) { return !asked.is_given; }
@@ -38,6 +38,27 @@ template <QuantizedRule::Last last>
 void change_last(const RowOfKernel&, double, QuantizedRule& rule) {
   rule.last = last;
 }
+
+template <DType dtype>
+constexpr Change kRoundedY{
+    "rounded-y",
+    [](const QuantizedContext& asked, double) {
+      const DType of_x = asked.quantization.rounding;
+      return !asked.quantization.rounds_y && (item_size(of_x) > 2 || of_x == dtype);
+    },
+    [](const RowOfKernel&, double, QuantizedRule& rule) {
+      const OutputFormat format(dtype);
+      auto rounded = std::make_unique<RowBounds>(
+          RowBounds{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
+      for (std::size_t i = 0; i < rounded->y.size(); ++i) {
+        rounded->bound[i] = round_in(format, rounded->y[i], rounded->bound[i]);
+      }
+      rule.y = rule.amax_of = rounded->y;
+      rule.error = rounded->bound;
+      rule.rounded = std::move(rounded);
+    },
+    {},
+    dtype};
 
 constexpr Change kChanges[] = {
     {"scale-reciprocal", saves,
@@ -116,24 +137,8 @@ constexpr Change kChanges[] = {
        return computes(asked, parameter) && asked.has_residual;
      },
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.alone.y; }},
-    {"rounded-y",
-     [](const QuantizedContext& asked, double dtype) {
-       const DType of_x = asked.quantization.rounding;
-       return !asked.quantization.rounds_y &&
-              (item_size(of_x) > 2 || static_cast<double>(of_x) == dtype);
-     },
-     [](const RowOfKernel&, double dtype, QuantizedRule& rule) {
-       const OutputFormat format(static_cast<DType>(dtype));
-       auto rounded = std::make_unique<RowBounds>(
-           RowBounds{{rule.y.begin(), rule.y.end()}, {rule.error.begin(), rule.error.end()}});
-       for (std::size_t i = 0; i < rounded->y.size(); ++i) {
-         rounded->bound[i] = round_in(format, rounded->y[i], rounded->bound[i]);
-       }
-       rule.y = rule.amax_of = rounded->y;
-       rule.error = rounded->bound;
-       rule.rounded = std::move(rounded);
-     },
-     kDTypesOfY},
+    kRoundedY<DType::float16>,
+    kRoundedY<DType::bfloat16>,
     {"unrounded-y",
      [](const QuantizedContext& asked, double) { return asked.quantization.rounds_y; },
      [](const RowOfKernel& row, double, QuantizedRule& rule) {
@@ -161,9 +166,7 @@ std::string with_parameter(std::string_view text, const Change& change, double p
   std::string all(text);
   const std::size_t at = all.find("{}");
   if (at == all.npos) return all;
-  const bool is_dtype = change.parameters.data() == kDTypesOfY;
-  return all.replace(
-      at, 2, is_dtype ? std::string(name(static_cast<DType>(parameter))) : concat(parameter));
+  return all.replace(at, 2, change.dtype ? std::string(name(*change.dtype)) : concat(parameter));
 }
 
 }  // namespace
