@@ -319,12 +319,12 @@ WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) con
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,
                               const StatisticErrors& errors, const RowBounds& bounds) const {
   const double s = divisor_of(statistics.variance, setting_.formula);
-  const auto& [weight, bias] = affine_of(row);
+  const AffineNumbers& affine = affine_of(row);
   // The least squares fit of the row's errors to weight_i (shift + scale xhat_i), of which the scale is kept.
   const auto [ww, wp, pp, ew, ep, not_finite] =
       totals<6>(row.x.size(), [&](std::size_t i) -> std::array<double, 6> {
         if (!row.is_kept(i)) return {};
-        const double w = weight[i];
+        const double w = affine.weight[i];
         const double p = w * (row.x[i] - statistics.mean) / s;
         const double error = row.actual[i] - bounds.y[i];
         return {w * w, w * p, p * p, error * w, error * p, error - error};
@@ -335,7 +335,8 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   const double scale = (ww * ep - wp * ew) / determinant;
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
   // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
-  const auto& [unit, smallest, greatest, dtype] = setting_.kernel.arithmetic;
+  const double unit = setting_.kernel.arithmetic.unit;
+  const double smallest = setting_.kernel.arithmetic.smallest_normal;
   const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
   const auto own = [&](double w, double d, std::size_t i) {
     return std::fabs(w) * (unit *
@@ -343,14 +344,14 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
                                 std::fabs(d)) /
                                errors.s_low +
                            smallest) +
-           4 * unit * std::fabs(w * d / s) + 3 * unit * std::fabs(bias[i]) + smallest +
+           4 * unit * std::fabs(w * d / s) + 3 * unit * std::fabs(affine.bias[i]) + smallest +
            last_rounding(bounds, i);
   };
   const double of_w = wp / determinant;
   const double of_p = ww / determinant;
   const auto [noise] = totals<1>(row.x.size(), [&](std::size_t i) -> std::array<double, 1> {
     if (!row.is_kept(i)) return {};
-    const double w = weight[i];
+    const double w = affine.weight[i];
     const double d = row.x[i] - statistics.mean;
     return {std::fabs(of_p * (w * d / s) - of_w * w) * own(w, d, i)};
   });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "lnorm/core/formula.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/totals.hpp"
 
@@ -42,10 +43,7 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   return row;
 }
 
-double divisor_of(double variance, const Formula& formula) {
-  return formula.eps_on == EpsOn::std ? std::sqrt(variance) + formula.eps
-                                      : std::sqrt(variance + formula.eps);
-}
+double divisor_of(double variance, const Formula& formula) { return Divisors(variance, formula).s; }
 
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses) {

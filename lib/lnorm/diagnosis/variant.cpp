@@ -9,6 +9,7 @@
 
 #include "lnorm/core/chunk.hpp"
 #include "lnorm/core/double_double.hpp"
+#include "lnorm/core/formula.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 
@@ -436,8 +437,7 @@ std::vector<DoubleDouble> precise_results(const Variant& variant, const SampleRo
     squares = squares + d * d;
   }
   const DoubleDouble variance = squares / DoubleDouble{n - static_cast<double>(formula.ddof)};
-  const DoubleDouble eps{formula.eps};
-  const DoubleDouble s = formula.eps_on == EpsOn::std ? sqrt(variance) + eps : sqrt(variance + eps);
+  const DoubleDouble s = Divisors(variance, formula).s;
   std::vector<DoubleDouble> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     y[i] = (DoubleDouble{x[i]} - mean) / s * DoubleDouble{affine->weight[i]} +

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lnorm/core/error.hpp"
+#include "lnorm/core/formula.hpp"
 #include "lnorm/core/interruption.hpp"
 #include "lnorm/core/philox.hpp"
 #include "lnorm/core/text.hpp"
@@ -304,11 +305,10 @@ class Maker {
     }
     const auto freedom = static_cast<double>(plan_.row_length - formula.ddof);
     const double deviation = std::sqrt(all / freedom);
-    const double s = formula.eps_on == EpsOn::std ? deviation + formula.eps
-                                                  : std::sqrt(all / freedom + formula.eps);
-    const double t = formula.eps_on == EpsOn::std ? deviation : s;
+    const Divisors divisors(all / freedom, formula);
     const double scale = std::ldexp(1.0, 4 - std::ilogb(deviation));
-    const double factor = all > first ? (freedom * s * t - first) / (all - first) : 1;
+    const double factor =
+        all > first ? (freedom * divisors.s * divisors.t - first) / (all - first) : 1;
     double missing = 0;  // of sum(g x)
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (x[i] == 0) continue;
