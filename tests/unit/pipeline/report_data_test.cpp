@@ -8,14 +8,14 @@ namespace {
 using lnorm::DType;
 using lnorm::TensorReportData;
 
-constexpr std::int64_t kRows = 301;
-constexpr std::int64_t kLength = 53;
+constexpr std::int64_t kRowsOfData = 301;
+constexpr std::int64_t kLengthOfData = 53;
 
 std::vector<float> elements() {
   std::mt19937_64 random(1);
-  std::vector<float> values(kRows * kLength);
+  std::vector<float> values(kRowsOfData * kLengthOfData);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto size = 1 + static_cast<double>(i / kLength % 17);
+    const auto size = 1 + static_cast<double>(i / kLengthOfData % 17);
     values[i] = static_cast<float>(std::normal_distribution<double>(size, size)(random));
   }
   return values;
@@ -23,7 +23,7 @@ std::vector<float> elements() {
 
 TensorReportData report_data_of(std::vector<float> values, int threads, std::int64_t block,
                                 const lnorm::ReportDataSize& size = {}) {
-  const lnorm::TensorInfo info{"x", DType::float32, {kRows, kLength}};
+  const lnorm::TensorInfo info{"x", DType::float32, {kRowsOfData, kLengthOfData}};
   MemorySource source = source_of(info, values);
   lnorm::Plan plan = lnorm::make_plan(info, {}, {}, {.whole = true, .ordered = true});
   plan.route.rows = block;
@@ -82,16 +82,16 @@ TEST_CASE("the detail of a row has its elements, or the ends of neighbors", "[pi
     const TensorReportData report_data = report_data_of(values, 2, 10, size);
     for (const lnorm::OutlierRow& row : report_data.outlier_rows.of(1)) {
       const lnorm::RowSeries& x = row.detail->x;
-      REQUIRE(std::ssize(x.points()) == std::min(points, kLength));
+      REQUIRE(std::ssize(x.points()) == std::min(points, kLengthOfData));
       for (std::int64_t p = 0; p < x.elements().parts; ++p) {
-        const auto begin = values.begin() + row.row * kLength + x.elements().begin(p);
+        const auto begin = values.begin() + row.row * kLengthOfData + x.elements().begin(p);
         const auto [low, high] = std::minmax_element(begin, begin + x.elements().size(p));
         REQUIRE(x.points()[static_cast<std::size_t>(p)].low == *low);
         REQUIRE(x.points()[static_cast<std::size_t>(p)].high == *high);
       }
       double sum = 0;
       for (const auto& point : row.detail->softmax.points()) sum += point.low;
-      if (points >= kLength) CHECK(sum == Approx(1).epsilon(1e-5));
+      if (points >= kLengthOfData) CHECK(sum == Approx(1).epsilon(1e-5));
     }
   }
 }
