@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/commands.hpp"
+#include "support/elements.hpp"
 #include "support/json.hpp"
 #include "support/pace.hpp"
 
@@ -149,6 +150,51 @@ TEST_CASE("q that another norm gives names it, and a few elements near a tie nam
       CHECK(contains(said, c.id));
     }
   }
+}
+
+TEST_CASE("a scale of a tensor is right whose row was summed by a loop") {
+  const Workplace files;
+  constexpr std::int64_t kLength = 5000;
+  for (int seed = 0; seed < 24; ++seed) {
+    const auto x = normals<float>(kLength, static_cast<std::uint64_t>(seed));
+    float squares = 0;
+    for (const float one : x) squares += one * one;
+    const float rstd = 1.0F / std::sqrt(squares / kLength + 1e-5F);
+    float amax = 0;
+    for (const float one : x) amax = std::max(amax, std::fabs(one * rstd));
+    const float scale = amax / 127;
+    std::vector<std::int8_t> q;
+    for (const float one : x) {
+      q.push_back(static_cast<std::int8_t>(std::nearbyint(one * rstd / scale)));
+    }
+    write_file(files / "x.npy", npy_of<float>({1, kLength}, x));
+    write_file(files / "q.npy", npy_of<std::int8_t>({1, kLength}, q));
+    write_file(files / "s.npy", npy_of<float>({1}, {scale}));
+    const std::string said = of(files, "x.npy q.npy --rms --quantize tensor --actual-scale s.npy");
+    CAPTURE(seed, said);
+    CHECK(said.front() == '0');
+  }
+}
+
+TEST_CASE("a row of zeros hides no mistake of the norm, and what one row has is no cause of all") {
+  const Workplace files;
+  constexpr std::int64_t kRows = 40;
+  constexpr std::int64_t kLength = 128;
+  auto x = normals<float>(kRows * kLength, 7);
+  std::fill_n(x.begin() + 3 * kLength, kLength, 0.0F);
+  write_file(files / "x.npy", npy_of<float>({kRows, kLength}, x));
+  files.shell("lnorm x.npy --rms --quantize row --dtype int8 -o rms.npy");
+  CHECK(contains(of(files, "x.npy rms.npy --quantize row"), "(rms; --rms)"));
+  files.shell("lnorm x.npy --quantize row --dtype int8 -o row.npy");
+  files.shell("lnorm x.npy --quantize tensor --dtype int8 -o tensor.npy");
+  std::string q = read_file(files / "row.npy");
+  const std::size_t at = q.size() - static_cast<std::size_t>((kRows - 9) * kLength);
+  q.replace(at, kLength, read_file(files / "tensor.npy").substr(at, kLength));
+  write_file(files / "q.npy", q);
+  const std::string said = of(files, "x.npy q.npy --quantize row");
+  CAPTURE(said);
+  CHECK(said.front() == '1');
+  CHECK(!contains(said, "cause"));
 }
 
 TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {

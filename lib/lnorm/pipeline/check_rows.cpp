@@ -169,6 +169,12 @@ void CauseCounts::merge(const CauseCounts& other) {
   for (std::size_t k = 0; k < other.explained.size(); ++k) explained[k] += other.explained[k];
 }
 
+void CauseCounts::refute(const CauseCounts& right) {
+  for (std::size_t k = 0; k < right.explained.size(); ++k) {
+    if (k < explained.size() && 10 * right.explained[k] < 9 * right.wrong) explained[k] = 0;
+  }
+}
+
 Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) {
   Comparison comparison;
   comparison.actual = whole_of(actual);

@@ -85,6 +85,8 @@ struct CauseCounts {
   void merge(const CauseCounts& other);
   // Whether it explains all of them.
   bool is_cause(std::size_t k) const { return wrong > 0 && explained[k] == wrong; }
+  // Takes away those that do not explain nine right rows of ten: what a row has alone is no cause of all.
+  void refute(const CauseCounts& right);
   bool has_cause() const { return wrong > 0 && std::ranges::count(explained, wrong) > 0; }
 };
 

@@ -210,15 +210,17 @@ class QuantizedJudge {
     return true;
   }
 
-  // Whether the kernel's scales that rows share are right, where |y| is at most that.
-  JudgedRows of_shared(std::span<const ScaleInterval> most) const {
+  // Whether the kernel's scales that rows share are right, where |y| is at most that, by the tree bound and by the measured one.
+  JudgedRows of_shared(std::span<const ScaleInterval> most,
+                       std::span<const ScaleInterval> measured) const {
     JudgedRows found;
     RowJudge judge(setting);
     for (std::size_t i = 0; i < most.size(); ++i) {
-      const ScaleInterval may_be = scales_of(most[i], QuantizedRule{asked.quantization});
       judge.judge_and_settle_by(
           {static_cast<std::int64_t>(i), {}, {&numbers_[i], 1}, {&shared[i], 1}},
-          [&](bool, RowBounds& bounds) {
+          [&](bool is_measured, RowBounds& bounds) {
+            const ScaleInterval may_be =
+                scales_of(is_measured ? measured[i] : most[i], QuantizedRule{asked.quantization});
             bounds = {{(may_be.low + may_be.high) / 2},
                       {(may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40},
                       true};
@@ -382,12 +384,14 @@ class QuantizedChecker {
   struct Found {
     JudgedRows q;
     JudgedRows scale;
-    CauseCounts causes;
+    CauseCounts causes = {};
+    CauseCounts right = {};  // of right rows beside wrong ones
 
     void merge(const Found& other) {
       q.merge(other.q);
       scale.merge(other.scale);
       causes.merge(other.causes);
+      right.merge(other.right);
     }
   };
 
@@ -399,6 +403,7 @@ class QuantizedChecker {
       RowJudge::count_exact(std::ssize(row.q), found.q);
       if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups, found.scale);
     });
+    if (found.causes.wrong > 0) explain_right(block, nullptr, found.right);
     return found;
   }
 
@@ -422,14 +427,20 @@ class QuantizedChecker {
   }
 
   // Which causes explain rows that share scales.
-  CauseCounts explain(const RowBlock& block, const Amaxes& of_all) const {
-    CauseCounts counts;
+  Found explain(const RowBlock& block, const Amaxes& of_all, bool is_scale_wrong) const {
+    Found all;
+    CauseCounts& counts = all.causes;
+    RowJudge of_row(judge_.setting);
     for_each_row(block, [&](const KernelRow& row) {
       if (!row.is_finite || row.is_exact() || counts.wrong == kTried) return;
-      const auto& amaxes = of_all.at(judge_.plan.scales.first(row.number));
-      QuantizedBounds(judge_, row).explain(causes_, amaxes, counts);
+      QuantizedBounds bounds(judge_, row);
+      JudgedRows found;
+      judge_q(row, bounds, of_row, found);
+      if (found.beyond == 0 && !is_scale_wrong) return;
+      bounds.explain(causes_, of_all.at(judge_.plan.scales.first(row.number)), counts);
     });
-    return counts;
+    if (counts.wrong > 0) explain_right(block, &of_all, all.right);
+    return all;
   }
 
   // Of a few elements near a tie a norm that is nearly the same may be on the other side as well.
@@ -448,7 +459,9 @@ class QuantizedChecker {
                   .block_rows = judge_.plan.rows};
     for (const std::int64_t r : sampled_rows(judged, judge_.plan.rows, judge_.plan.row_length)) {
       SampleRow row = judge_.sample_row(r, x, actual_);
-      if (!row.x.empty() && !row.actual.empty()) sample.rows.push_back(std::move(row));
+      if (row.x.empty()) continue;
+      if (row.actual.empty()) return {};  // no norm makes NaN of what is finite
+      sample.rows.push_back(std::move(row));
     }
     KernelContext context =
         context_of(setting, Quantity::y, inputs.weight, inputs.bias, judge_.plan);
@@ -461,9 +474,11 @@ class QuantizedChecker {
       const bool is_norm = kernel.change(variant, context) && variant.is_norm() &&
                            variant.rounding == setting.rounding;
       if (!is_norm || sample.rows.empty()) continue;
-      const bool explains = std::ranges::all_of(
-          sample.rows, [&](const SampleRow& row) { return explains_by(variant, sample, row); });
-      if (!explains) continue;
+      std::size_t telling = 0;
+      const bool explains = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
+        return explains_by(variant, sample, row, telling);
+      });
+      if (!explains || 2 * telling < sample.rows.size()) continue;
       if (found.empty()) {
         found.push_back(cause(kernel.id, kernel.words, kInfinity));
         if (!kernel.options.empty()) found.back().options.push_back(kernel.options);
@@ -490,16 +505,22 @@ class QuantizedChecker {
         explanations.front().same_as.push_back(found.id);
       }
     }
-    if (explanations.empty() && like.verdict == Verdict::differs) explanations = norms;
+    if (explanations.empty() && like.verdict == Verdict::differs && !norms.empty()) {
+      const Plan& plan = judge_.plan;
+      explanations = norms;
+      like.is_sampled = std::ssize(sampled_rows(judged, plan.rows, plan.row_length)) < plan.rows;
+    }
     return like;
   }
 
  private:
-  // Whether the variant's y, quantized as asked for, is the row. A bound that is wide explains nothing.
-  bool explains_by(const Variant& variant, const Sample& sample, const SampleRow& row) const {
+  // Whether the variant's y, quantized as asked for, is the row. A bound that is wide, as of constant rows, tells nothing.
+  bool explains_by(const Variant& variant, const Sample& sample, const SampleRow& row,
+                   std::size_t& telling) const {
     const Quantization& asked = judge_.asked.quantization;
     VariantRow result;
-    if (!evaluate(variant, sample, row, result) || !result.is_bounded) return false;
+    if (!evaluate(variant, sample, row, result)) return false;
+    if (!result.is_bounded) return true;
     const OutputFormat steps(asked.rounding);
     double most = 0;
     double widest = 0;
@@ -508,7 +529,7 @@ class QuantizedChecker {
       most = std::max(most, std::fabs(result.y[i]));
       widest = std::max(widest, result.bound[i]);
     }
-    if (!(widest <= most / 64)) return false;
+    telling += widest <= most / 64 ? 1 : 0;
     // The scale that rows share is that of other rows as well: what the kernel has saved is taken as it is.
     constexpr ScaleInterval kAny{0, kInfinity};
     const QuantizedRule rule{asked, result.y, result.y, result.bound};
@@ -548,14 +569,30 @@ class QuantizedChecker {
     return row;
   }
 
-  void judge(const KernelRow& row, RowJudge& of_row, Found& found) const {
-    QuantizedBounds bounds(judge_, row);
+  void explain_right(const RowBlock& block, const Amaxes* of_all, CauseCounts& right) const {
+    constexpr std::int64_t kRight = 4;  // rows of a block
+    for_each_row(block, [&](const KernelRow& row) {
+      if (!row.is_exact() || right.wrong == kRight) return;
+      const QuantizedBounds bounds(judge_, row);
+      std::span<const ScaleInterval> amaxes;
+      if (of_all != nullptr) amaxes = of_all->at(judge_.plan.scales.first(row.number));
+      bounds.explain(causes_, amaxes, right);
+    });
+  }
+
+  static void judge_q(const KernelRow& row, QuantizedBounds& bounds, RowJudge& of_row,
+                      JudgedRows& found) {
     const std::vector<double> of_kernel = bounds.of_kernel();
     const std::vector<double> expected = bounds.expected(of_kernel);
-    const std::int64_t wrong = found.q.beyond + found.scale.beyond;
     of_row.judge_and_settle_by(
         {row.number, row.x, of_kernel, expected},
-        [&](bool is_measured, RowBounds& of_q) { bounds.of_q(is_measured, of_q); }, found.q);
+        [&](bool is_measured, RowBounds& of_q) { bounds.of_q(is_measured, of_q); }, found);
+  }
+
+  void judge(const KernelRow& row, RowJudge& of_row, Found& found) const {
+    QuantizedBounds bounds(judge_, row);
+    const std::int64_t wrong = found.q.beyond + found.scale.beyond;
+    judge_q(row, bounds, of_row, found.q);
     if (judge_.has_scales_of_rows()) {
       of_row.judge_and_settle_by(
           {row.number, row.x, row.scales, row.exact_scales},
@@ -574,12 +611,12 @@ class QuantizedChecker {
 
 // The greatest |y| of all rows of a block that share a scale, and how far off it may be, by the number of the scale.
 std::map<std::int64_t, ScaleInterval> amaxes_of_block(const QuantizedJudge& judge,
-                                                      const RowBlock& block) {
+                                                      const RowBlock& block, bool is_measured) {
   std::map<std::int64_t, ScaleInterval> most;
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
     const std::vector<double> x = decoded(judge.setting.backend, row_of(block.x, r));
     const std::int64_t number = block.first_row + r;
-    const RowBounds results = judge.results(judge.affine(number).get(), number, x, false);
+    const RowBounds results = judge.results(judge.affine(number).get(), number, x, is_measured);
     most[judge.plan.scales.first(number)].take(amax_of(results.y, results.bound));
   }
   return most;
@@ -626,14 +663,23 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   }
   if (has_elements && judge.shares_scales()) {
     if (judge.has_scales()) {
-      std::vector<ScaleInterval> largest(judge.shared.size());
-      examine_rows(
-          inputs.x, plan, {}, [&](const RowBlock& block) { return amaxes_of_block(judge, block); },
-          [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
-            for (const auto& [i, most] : of_block) largest[static_cast<std::size_t>(i)].take(most);
-          },
-          run_options);
-      found.scale = judge.of_shared(largest);
+      const auto largest_by = [&](bool is_measured) {
+        std::vector<ScaleInterval> largest(judge.shared.size());
+        examine_rows(
+            inputs.x, plan, {},
+            [&](const RowBlock& block) { return amaxes_of_block(judge, block, is_measured); },
+            [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
+              for (const auto& [i, most] : of_block) {
+                largest[static_cast<std::size_t>(i)].take(most);
+              }
+            },
+            run_options);
+        return largest;
+      };
+      const std::vector<ScaleInterval> largest = largest_by(false);
+      found.scale = judge.of_shared(largest, largest);
+      // What loops lose is measured where the tree bound does not explain all of the scales.
+      if (found.scale.beyond > 0) found.scale = judge.of_shared(largest, largest_by(true));
     }
     if (found.q.beyond + found.scale.beyond > 0) {
       QuantizedChecker::Amaxes amaxes;
@@ -650,10 +696,13 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
           run_options);
       examine_rows(
           inputs.x, plan, quantization(exact),
-          [&](const RowBlock& block) { return checker.explain(block, amaxes); },
-          [&](const CauseCounts& of_block) { found.causes.merge(of_block); }, run_options);
+          [&](const RowBlock& block) {
+            return checker.explain(block, amaxes, found.scale.beyond > 0);
+          },
+          [&](const QuantizedChecker::Found& of_block) { found.merge(of_block); }, run_options);
     }
   }
+  found.causes.refute(found.right);
   Check like = begin_check(inputs.x.info(), inputs.actual.info(), plan, setting);
   std::vector<FormulaFit> norms;
   const JudgedRows& wrong = found.q.beyond > 0 ? found.q : found.scale;

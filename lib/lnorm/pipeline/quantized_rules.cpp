@@ -63,7 +63,12 @@ constexpr Change kRoundedY{
 constexpr Change kChanges[] = {
     {"scale-reciprocal", saves,
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.multiplies = true; }},
-    {"scale-transposed", saves,
+    {"scale-transposed",
+     [](const QuantizedContext& asked, double) {
+       const std::int64_t group = asked.quantization.group;
+       return asked.has_saved_scales && asked.shared_scales == 0 && group != 0 &&
+              group < asked.row_length && asked.rows > 1;
+     },
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.is_transposed = true; }},
     {"scale-of-tensor",
      [](const QuantizedContext& asked, double) {

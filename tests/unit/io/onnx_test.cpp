@@ -235,8 +235,8 @@ TEST_CASE("a TensorProto that is not well formed is refused with its place", "[i
           (is_file ? at(0, "field 8: the message is cut off: 65537 bytes more expected")
                    : at(0, "field 8: found a name of 65537 bytes, expected at most 65536")));
     CHECK(error(raw({-1}, 1, "")) == "x.pb: dims: size -1 is negative");
-    constexpr auto kHuge = std::int64_t{1} << 40;
-    CHECK(error(raw({kHuge, kHuge}, 1, "")) ==
+    constexpr auto kTooMany = std::int64_t{1} << 40;
+    CHECK(error(raw({kTooMany, kTooMany}, 1, "")) ==
           "x.pb: shape (1099511627776, 1099511627776) of float32 needs more than 2^63 - 1 bytes");
     CHECK(error(raw(Shape(65, 1), 1, "1234")) == "x.pb: there are more than 64 dims");
     CHECK(error(raw(Shape(641, 1), 1, "1234")) == at(1280, "field 1: there are more than 64 dims"));
