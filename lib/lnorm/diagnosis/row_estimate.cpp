@@ -140,7 +140,7 @@ bool RowEstimator::is_bent(const EstimatedRow& row) {
     actual[k] = row.actual[i];
     weight[k] = row.weight[i];
     bias[k] = row.bias[i];
-    kept[k] = row.kept.empty() ? 1 : row.kept[i];
+    kept[k] = row.kept.empty() ? char{1} : row.kept[i];
   }
   fill({x, actual, weight, bias, kept, row.mean, row.s});
   const Solution found = solve();
