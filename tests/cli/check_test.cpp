@@ -79,6 +79,26 @@ TEST_CASE("the first line of check says the verdict, and the exit status does", 
   }
 }
 
+TEST_CASE("an infinity that rounding explains is no worst element of any size", "[check]") {
+  const Workplace files;
+  // y is 65519.99 everywhere. From 65520 on it is infinite in float16.
+  std::string ones = "1";
+  std::string results = "65504";
+  for (int i = 0; i < 14; ++i) {
+    ones += ", 1";
+    results += ", 65504";
+  }
+  files.write("x.json", "[[" + ones + ", 1]]");
+  files.write("y.json", "[[" + results + ", Infinity]]");
+  files.output("convert y.json --dtype float16 -o y.npy"_w);
+  const Outcome said =
+      files.run("check x.json y.npy --as float32 --rms --weight 65520.3176 --arithmetic float32"_w);
+  CAPTURE(said.out, said.err);
+  CHECK(said.status == 0);
+  CHECK(contains(said.out, "correctly rounded: 15 / 16"));
+  CHECK(!contains(said.out, "inf times"));
+}
+
 TEST_CASE("either tensor of check may come from a pipe, in any format", "[check]") {
   const Checks files;
   CHECK(files.shell("cat y.npy | lnorm check x.json -").status == 0);

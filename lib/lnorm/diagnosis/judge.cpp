@@ -290,25 +290,19 @@ double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::si
 }
 
 WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {
-  constexpr std::size_t kLanes = 8;
-  double lanes[kLanes] = {};
-  double not_finite = 0;
   const std::size_t n = row.actual.size();
-  const std::size_t in_lanes = n - n % kLanes;
-  for (std::size_t i = 0; i < in_lanes; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const double actual = row.actual[i + k];
-      const double exact = row.exact[i + k];
-      const double ratio = std::fabs(actual - bounds.y[i + k]) / bounds.bound[i + k];
-      const double counted = actual == exact ? 0 : ratio;
-      lanes[k] = counted > lanes[k] ? counted : lanes[k];
-      not_finite += (actual - actual) + (exact - exact);
-    }
+  const auto [not_finite] = totals<1>(n, [&](std::size_t i) -> std::array<double, 1> {
+    return {(row.actual[i] - row.actual[i]) + (row.exact[i] - row.exact[i])};
+  });
+  double most = 0;
+  if (not_finite == 0) {
+    most = greatest_of(n, [&](std::size_t i) {
+      const double ratio = std::fabs(row.actual[i] - bounds.y[i]) / bounds.bound[i];
+      return row.actual[i] == row.exact[i] ? 0 : ratio;
+    });
+  } else {
+    for (std::size_t i = 0; i < n; ++i) most = std::max(most, ratio_of(row, bounds, i));
   }
-  double most = *std::max_element(lanes, lanes + kLanes);
-  const bool all = not_finite != 0 || in_lanes == 0;  // NaN, or a row that is short
-  for (std::size_t i = all ? 0 : in_lanes; i < n; ++i)
-    most = std::max(most, ratio_of(row, bounds, i));
   for (std::size_t i = 0; i < n && most > 0; ++i) {
     if (ratio_of(row, bounds, i) != most) continue;
     return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], bounds.y[i]};
@@ -327,7 +321,7 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
         const double w = affine.weight[i];
         const double p = w * (row.x[i] - statistics.mean) / s;
         const double error = row.actual[i] - bounds.y[i];
-        return {w * w, w * p, p * p, error * w, error * p, error - error};
+        return {w * w, w * p, p * p, error * w, error * p, error - error};  // NaN or 0
       });
   if (not_finite != 0) return {};
   const double determinant = ww * pp - wp * wp;

@@ -147,7 +147,7 @@ struct Variant {
   enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };
   Bytes bytes = Bytes::as_they_are;
 
-  // Whether it is the norm of a row, as its statistics, weight and bias make it: nothing happens to y then.
+  // Whether y is what statistics, weight and bias make of a row, and is not changed after that.
   bool is_norm() const noexcept {
     return bytes == Bytes::as_they_are && overflow == Overflow::none && !arithmetic && !y_in &&
            !has_own_sums() && result != Result::truncated && result != Result::away &&
@@ -269,9 +269,9 @@ struct Sample {
 
 // What a variant makes of a row: exact values, and how far off a kernel may be, with its last rounding.
 struct VariantRow : RowBounds {
-  std::span<const double> actual = {};  // the output as the variant reads it: the row's, or
-  std::vector<double> reread = {};      // other bytes
-  std::span<const char> kept = {};      // the row's
+  std::span<const double> actual = {};  // the output as the variant reads it: the row's, or reread
+  std::vector<double> reread = {};
+  std::span<const char> kept = {};  // the row's
 
   bool is_reread() const { return actual.data() == reread.data(); }
 };

@@ -77,7 +77,7 @@ struct NamedKernel {
   double parameter = 0;
   Side side = Side::both;
 
-  // As of its row.
+  // As WrongKernel::change, but for the statistics of the other side.
   bool change(Variant& variant, const KernelContext& context) const;
 };
 

@@ -85,7 +85,7 @@ struct CauseCounts {
   void merge(const CauseCounts& other);
   // Whether it explains all of them.
   bool is_cause(std::size_t k) const { return wrong > 0 && explained[k] == wrong; }
-  // Takes away those that do not explain nine right rows of ten: what a row has alone is no cause of all.
+  // Drops the causes that do not explain nine of ten right rows: the kernel does not do that to every row.
   void refute(const CauseCounts& right);
   bool has_cause() const { return wrong > 0 && std::ranges::count(explained, wrong) > 0; }
 };

@@ -426,7 +426,7 @@ class QuantizedChecker {
     return most;
   }
 
-  // Which causes explain rows that share scales.
+  // Which causes explain rows that share scales, and right ones beside them.
   Found explain(const RowBlock& block, const Amaxes& of_all, bool is_scale_wrong) const {
     Found all;
     CauseCounts& counts = all.causes;
@@ -443,12 +443,19 @@ class QuantizedChecker {
     return all;
   }
 
-  // Of a few elements near a tie a norm that is nearly the same may be on the other side as well.
-  static constexpr std::int64_t kTelling = 8;
+  // Norms of wrong kernels that explain q.
+  struct Norms {
+    std::vector<FormulaFit> fits = {};
+    bool is_sampled = false;  // on some of the rows
+  };
 
-  // The norms of wrong kernels that give all of a sample of rows, where no other way to quantize does.
-  std::vector<FormulaFit> norms(const JudgedRows& judged, const ChooseKernel& choose,
-                                int threads) const {
+  // Those that give all of a sample of rows, if no mistake of quantization is the cause.
+  Norms norms(const Found& wrong, const ChooseKernel& choose, int threads) const {
+    // A few elements near a tie are rounded otherwise by any norm that is nearly the same.
+    constexpr std::int64_t kTelling = 8;
+    const bool is_evident = wrong.q.beyond + wrong.scale.beyond >= kTelling;
+    const bool has_divisors = !judge_.shares_scales() || judge_.has_scales();
+    if (!choose || !is_evident || !has_divisors || wrong.causes.has_cause()) return {};
     const CheckInputs& inputs = judge_.inputs;
     const CheckRows x(inputs.x, judge_.plan.axes, threads);
     const JudgeSetting& setting = judge_.setting;
@@ -457,7 +464,9 @@ class QuantizedChecker {
                   .first_x = judge_.finite_row(x, 0),
                   .last_x = judge_.finite_row(x, judge_.plan.rows - 1),
                   .block_rows = judge_.plan.rows};
-    for (const std::int64_t r : sampled_rows(judged, judge_.plan.rows, judge_.plan.row_length)) {
+    const std::vector<std::int64_t> sampled = sampled_rows(
+        wrong.q.beyond > 0 ? wrong.q : wrong.scale, judge_.plan.rows, judge_.plan.row_length);
+    for (const std::int64_t r : sampled) {
       SampleRow row = judge_.sample_row(r, x, actual_);
       if (row.x.empty()) continue;
       if (row.actual.empty()) return {};  // no norm makes NaN of what is finite
@@ -467,7 +476,8 @@ class QuantizedChecker {
         context_of(setting, Quantity::y, inputs.weight, inputs.bias, judge_.plan);
     context.has_residual = inputs.alone != nullptr;
     context.has_given = inputs.given != nullptr;
-    std::vector<FormulaFit> found;
+    Norms result{.is_sampled = std::ssize(sampled) < judge_.plan.rows};
+    std::vector<FormulaFit>& found = result.fits;
     for (const NamedKernel& kernel : *choose.kernels(Quantity::y, setting.normalized_shape)) {
       Variant variant = asked_for(setting);
       // Steps are rounded to another dtype than q's: rules of their own do that.
@@ -486,11 +496,11 @@ class QuantizedChecker {
         found.front().same_as.push_back(kernel.id);
       }
     }
-    return found;
+    return result;
   }
 
   Check check(Check like, const JudgedRows& judged, const CauseCounts& counts,
-              const std::vector<FormulaFit>& norms) const {
+              const Norms& norms) const {
     like.judged = judged;
     like.is_quantized = true;
     like.verdict = verdict_of(like.judged);
@@ -505,10 +515,9 @@ class QuantizedChecker {
         explanations.front().same_as.push_back(found.id);
       }
     }
-    if (explanations.empty() && like.verdict == Verdict::differs && !norms.empty()) {
-      const Plan& plan = judge_.plan;
-      explanations = norms;
-      like.is_sampled = std::ssize(sampled_rows(judged, plan.rows, plan.row_length)) < plan.rows;
+    if (explanations.empty() && like.verdict == Verdict::differs && !norms.fits.empty()) {
+      explanations = norms.fits;
+      like.is_sampled = norms.is_sampled;
     }
     return like;
   }
@@ -704,13 +713,7 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   }
   found.causes.refute(found.right);
   Check like = begin_check(inputs.x.info(), inputs.actual.info(), plan, setting);
-  std::vector<FormulaFit> norms;
-  const JudgedRows& wrong = found.q.beyond > 0 ? found.q : found.scale;
-  const bool is_told = !judge.shares_scales() || judge.has_scales();
-  const bool is_evident = found.q.beyond + found.scale.beyond >= QuantizedChecker::kTelling;
-  if (is_evident && options.kernels && is_told && !found.causes.has_cause()) {
-    norms = checker.norms(wrong, options.kernels, run_options.threads);
-  }
+  const QuantizedChecker::Norms norms = checker.norms(found, options.kernels, run_options.threads);
   Check result = checker.check(like, found.q, found.causes, norms);
   const Shape shape = row_shape(like.x.shape, like.axes);
   describe_places(result, plan.rows, shape);

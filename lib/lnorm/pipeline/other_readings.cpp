@@ -115,7 +115,7 @@ class ElementFit {
   double excess_of_exact_ = 0;
 };
 
-// x, and its rows along any axes. One that is small is held.
+// x, and its rows along any axes. A small tensor is held in memory.
 class Input {
  public:
   Input(TensorSource& x, const Plan& plan, const Backend& backend, int threads)
