@@ -365,10 +365,11 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = "--rstd"}}},
             .called = {{{"epsilon e norm-eps layer-norm-eps layer-norm-epsilon rms-norm-eps "
                          "variance-epsilon"}}}}),
-    Option("--eps-on", kNormalizing, kNormalization, "variance|std",
-           "sqrt(var + eps), or sqrt(var) + eps (default variance)",
+    Option("--eps-on", kNormalizing, kNormalization, "variance|std|max",
+           "sqrt(var + eps), sqrt(var) + eps, or max(sqrt(var), eps) (default variance)",
            [](Arguments& a, const Value& v) {
-             a.normalization.options.formula.eps_on = v.one_of({EpsOn::variance, EpsOn::std});
+             a.normalization.options.formula.eps_on =
+                 v.one_of({EpsOn::variance, EpsOn::std, EpsOn::max});
            },
            {.no_effect = {{{.beside = "--rstd"}}}}),
     Option("--ddof", kNormalizing, kNormalization, "N", "The variance divides by n - N (default 0)",

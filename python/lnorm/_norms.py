@@ -42,7 +42,8 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, out: Any = None,
         The axes that `weight` and `bias` run along; by default the normalized ones. Instance norm: ``axes=(2, 3),
         affine_axes=1``; batch norm in training: ``axes=(0, 2, 3), affine_axes=1``.
     eps : float
-        What is added to the variance, or with ``eps_on="std"`` to the standard deviation; 1e-5 by default.
+        What is added to the variance, or with ``eps_on="std"`` to the standard deviation; with
+        ``eps_on="max"`` the standard deviation is at least eps. 1e-5 by default.
     ddof : int
         The variance is divided by ``n - ddof``; ``unbiased=True`` is ``ddof=1``.
     rms : bool

@@ -107,6 +107,7 @@ class SameBytes(unittest.TestCase):
             ("", {}),
             ("--eps 0.5", {"eps": 0.5}),
             ("--eps-on std", {"eps_on": "std"}),
+            ("--eps-on max --eps 1", {"eps_on": "max", "eps": 1}),
             ("--ddof 3", {"ddof": 3}),
             ("--rms", {"rms": True}),
             ("--zero-centered-weight", {"zero_centered_weight": True}),

@@ -248,6 +248,22 @@ class Torch(unittest.TestCase):
             raise unittest.SkipTest("there is no PyTorch here") from None
         self.torch = torch
 
+    def test_the_l2_norm_is_that_of_functional_normalize(self):
+        torch = self.torch
+        torch.manual_seed(1)
+        x = torch.randn(5, 7, dtype=torch.float64) * torch.tensor([[1.0], [1e-3], [2e-9], [0], [40]])
+        dy = torch.randn(5, 7, dtype=torch.float64)
+        for eps in (1e-12, 1e-8, 3.0):
+            x.requires_grad_()
+            y = torch.nn.functional.normalize(x, dim=-1, eps=eps)
+            (dx,) = torch.autograd.grad(y, x, dy)
+            x.requires_grad_(False)
+            options = {"rms": True, "ddof": 6, "eps_on": "max", "eps": eps}
+            np.testing.assert_allclose(lnorm.layer_norm(x, **options), y.detach(), rtol=1e-14)
+            found, _, _ = lnorm.layer_norm_backward(dy, x, **options)
+            sizes = dx.abs().amax(dim=-1, keepdim=True).numpy()
+            np.testing.assert_allclose(found / sizes, dx / sizes, rtol=1e-12, atol=1e-13)
+
     def test_hints_save_what_a_file_of_objects_has(self):
         torch, program = self.torch, os.environ["LNORM_PROGRAM"]
         layer, array = torch.nn.LayerNorm(4), np.ones((2, 3), np.float32)

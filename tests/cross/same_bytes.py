@@ -144,7 +144,7 @@ class Case:
 
         formula = ["--axes", ",".join(map(str, axes))]
         formula += rng.choice([[], ["--eps", "0"], ["--eps", "0.001"], ["--eps", "1e-300"]])
-        formula += rng.choice([[], [], ["--eps-on", "std"], ["--rms"]])
+        formula += rng.choice([[], [], ["--eps-on", "std"], ["--eps-on", "max"], ["--rms"]])
         if row_length > 1 and rng.random() < 0.3:
             formula.append("--unbiased")
         for option in ("--weight", "--bias"):

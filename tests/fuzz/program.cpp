@@ -91,7 +91,7 @@ const std::vector<Option> kOptions{
     {{"--ddof"}, {"1", "0", "2", "5", "-1", "9223372036854775807"}, "at"},
     {{"--unbiased"}, {}, "at"},
     {{"--eps"}, {"0", "1e-5", "1", "1e300", "1e-320", "-1", "1e999"}, "at"},
-    {{"--eps-on"}, {"std", "variance"}, "at"},
+    {{"--eps-on"}, {"std", "variance", "max"}, "at"},
     {{"--rms"}, {}, "at"},
     {{"--weight"}, kTerms, "at"},
     {{"--bias"}, kTerms, "at"},

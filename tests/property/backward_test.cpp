@@ -121,7 +121,7 @@ TEST_CASE("dx of rows far from 0 is correctly rounded", "[backward]") {
   const Recipe far{"far", [&](Random& r, DType, int, int) { return mean + 20 * normal(r); }};
   Random random(41);
   for (const DType dtype : {DType::float32, DType::float64}) {
-    for (const EpsOn eps_on : {EpsOn::variance, EpsOn::std}) {
+    for (const EpsOn eps_on : {EpsOn::variance, EpsOn::std, EpsOn::max}) {
       GradientCase c{floats(dtype, far, length, random), floats(dtype, kNormal, length, random),
                      any_weight(random, length)};
       c.formula.eps_on = eps_on;
@@ -143,6 +143,8 @@ TEST_CASE("a constant row has the gradient that eps leaves it", "[backward]") {
       c.formula.eps = eps;
       check(c);
     }
+    c.formula.eps_on = EpsOn::max;
+    check(c);
     // No derivative of sqrt(0); by RMS 0 alone is constant.
     c.formula.eps_on = EpsOn::std;
     CHECK(std::isnan(backward(lnorm::backends().front(), c).front()));
@@ -233,7 +235,7 @@ TEST_CASE("dx of a line in x, and of what is off it by a little, is correctly ro
       }
       for (const double eps : {0.0, 1e-30, 1e-5}) {
         c.formula = {.eps = eps,
-                     .eps_on = random() % 3 == 0 ? EpsOn::std : EpsOn::variance,
+                     .eps_on = any_place(random),
                      .ddof = static_cast<std::int64_t>(random() % 2),
                      .rms = random() % 2 == 0};
         INFO("x " << of_x.name << ", eps " << eps << ", off the line: " << is_off);
@@ -379,18 +381,19 @@ TEST_CASE("a tie of dx with eps on an irrational standard deviation is seen", "[
   }
 }
 
-TEST_CASE(
-    "dx with eps on the standard deviation is exact where the root is a fraction, and where not",
-    "[backward]") {
+TEST_CASE("dx by a standard deviation and eps is exact where the root is a fraction, and where not",
+          "[backward]") {
+  const EpsOn place = GENERATE(EpsOn::std, EpsOn::max);
   for (const DType dtype : {DType::float16, DType::float32, DType::float64}) {
     for (const std::vector<double>& values : kRootRows) {
       // sqrt(5/3) to float64 among them, which is next to a standard deviation.
-      for (const double eps : {0.0, 1.0, 0.5, 3.0, 1e-5, 0x1p-24, 0x1p-53, std::sqrt(5.0 / 3)}) {
+      for (const double eps : {0.0, 1.0, 0.5, 3.0, 1e-5, 0x1p-24, 0x1p-53, std::sqrt(5.0 / 3), 2.0,
+                               2 + 0x1p-51, 2 - 0x1p-52}) {
         std::vector<double> dy(values.size(), 0.25);
         dy[0] = 3;
         dy[1] = -1;
         GradientCase c{floats(dtype, values), floats(dtype, dy)};
-        c.formula = {.eps = eps, .eps_on = EpsOn::std, .ddof = values.size() == 4 ? 1 : 0};
+        c.formula = {.eps = eps, .eps_on = place, .ddof = values.size() == 4 ? 1 : 0};
         c.dx = dtype;
         check(c);
       }

@@ -216,11 +216,16 @@ void check_kernels(const Data& x, const lnorm::RowsOut& out, const lnorm::Affine
   }
 }
 
+lnorm::EpsOn any_place(Random& random) {
+  constexpr std::array kOthers{lnorm::EpsOn::std, lnorm::EpsOn::max};
+  return random() % 3 == 0 ? kOthers[random() % kOthers.size()] : lnorm::EpsOn::variance;
+}
+
 lnorm::Formula any_formula(Random& random, std::int64_t length) {
   constexpr std::array kEps{1e-5, 1e-5, 0.0, 1e-12, 1.0, 1e-300, 1e-320};
   lnorm::Formula formula;
   formula.eps = kEps[random() % kEps.size()];
-  formula.eps_on = random() % 4 == 0 ? lnorm::EpsOn::std : lnorm::EpsOn::variance;
+  formula.eps_on = any_place(random);
   formula.ddof = length > 1 ? static_cast<std::int64_t>(random() % 2) : 0;
   formula.rms = random() % 5 == 0;
   return formula;

@@ -123,6 +123,9 @@ void check_kernels(const Data& x, const lnorm::RowsOut& out, const lnorm::Affine
                    const lnorm::Formula& formula, const std::vector<double>& y,
                    const oracle::Row& exact);
 
+// One place of eps, two times in three on the variance.
+lnorm::EpsOn any_place(Random& random);
+
 // Draws a formula that a row of that length may have.
 lnorm::Formula any_formula(Random& random, std::int64_t length);
 

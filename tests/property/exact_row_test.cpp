@@ -39,7 +39,7 @@ lnorm::ReadRow in_parts(const RowsIn& row, std::int64_t length) {
 
 void check(const Data& x, const Formula& formula) {
   CAPTURE(x.dtype, x.numbers.size(), formula.eps, formula.ddof, formula.rms,
-          formula.eps_on == EpsOn::std);
+          formula.eps_place().name);
   const RowsIn row = rows_in(x);
   const lnorm::SummedRow sums(in_parts(row, 7), row.row_length);
   REQUIRE(sums.is_finite());
@@ -61,7 +61,10 @@ void check(const Data& x, const Formula& formula) {
   CHECK(exact.variance() == rounded(variance));
   const Fraction eps = oracle::fraction({formula.eps});
   const bool on_std = formula.eps_on == EpsOn::std;
-  const oracle::Root root(on_std ? variance : variance + eps);
+  const bool is_eps = formula.eps_on == EpsOn::max && (variance - eps * eps).numerator < 0;
+  const oracle::Root root(formula.eps_on == EpsOn::variance ? variance + eps
+                          : is_eps                          ? eps * eps
+                                                            : variance);
   const auto divisor = [&](int which, std::int64_t bits) {
     return on_std ? root.bound(which, bits) + eps : root.bound(which, bits);
   };
@@ -87,7 +90,7 @@ TEST_CASE("every step of a row is the exact number, rounded once", "[exact_row]"
                         [](const oracle::Number& number) { return std::isfinite(number.value); });
         if (!is_finite) continue;
         for (const bool rms : {false, true}) {
-          for (const EpsOn eps_on : {EpsOn::variance, EpsOn::std}) {
+          for (const EpsOn eps_on : {EpsOn::variance, EpsOn::std, EpsOn::max}) {
             for (const double eps : {0.0, 1e-5, 3e-300}) {
               const std::int64_t ddof = length > 1 && eps == 1e-5 ? 1 : 0;
               check(x, {eps, eps_on, ddof, rms});

@@ -29,8 +29,8 @@ std::vector<double> expected_dx(const GradientCase& c, std::size_t first, std::s
 std::string describe(const GradientCase& c) {
   std::ostringstream out;
   out << lnorm::name(c.x.dtype) << " x " << c.length() << ", dy " << lnorm::name(c.dy.dtype)
-      << ", dx " << lnorm::name(c.dx) << ", eps " << c.formula.eps
-      << (c.formula.eps_on == lnorm::EpsOn::std ? " on std" : "") << ", ddof " << c.formula.ddof
+      << ", dx " << lnorm::name(c.dx) << ", eps " << c.formula.eps << " on "
+      << c.formula.eps_place().name << ", ddof " << c.formula.ddof
       << (c.formula.rms ? ", rms" : "");
   if (!c.weight.numbers.empty()) {
     out << ", " << c.weight.numbers.size() << " weights of " << lnorm::name(c.weight.dtype)

@@ -76,7 +76,7 @@ TEST_CASE("rows of all kinds beside each other are normalized right", "[kernel][
       const Data x = rows_of_all_kinds(in, rows, length, random);
       lnorm::Formula formula;
       formula.eps = std::array{1e-5, 0.0, 1e-5, 1e-200}[random() % 4];
-      formula.eps_on = random() % 4 == 0 ? lnorm::EpsOn::std : lnorm::EpsOn::variance;
+      formula.eps_on = any_place(random);
       formula.rms = random() % 4 == 0;
       formula.ddof = static_cast<std::int64_t>(random() % 2);
       const auto some_term = [&] {

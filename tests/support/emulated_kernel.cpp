@@ -201,6 +201,7 @@ class Emulation {
     }
     change_affine();
     if (k_.wrong == "eps-on-std") k_.formula.eps_on = lnorm::EpsOn::std;
+    if (k_.wrong == "eps-on-max") k_.formula.eps_on = lnorm::EpsOn::max;
     if (k_.wrong == "eps-on-variance") k_.formula.eps_on = lnorm::EpsOn::variance;
     if (starts(k_.wrong, "eps-") && !starts(k_.wrong, "eps-on") && k_.wrong != "eps-twice" &&
         k_.wrong != "eps-sum" && k_.wrong != "eps-max") {
@@ -351,8 +352,12 @@ class Emulation {
     }
     if (id == "no-reduction") s = {to<F>(0.0), to<F>(0.0)};
     const F eps = to<F>(k_.formula.eps);
-    const bool on_std = k_.formula.eps_on == lnorm::EpsOn::std;
-    F rstd = on_std ? to<F>(1.0) / (root(s.variance) + eps) : to<F>(1.0) / root(s.variance + eps);
+    const lnorm::EpsOn place = k_.formula.eps_on;
+    F s_of_row = root(place == lnorm::EpsOn::variance ? s.variance + eps : s.variance);
+    if (place == lnorm::EpsOn::std) s_of_row = s_of_row + eps;
+    const bool is_less = static_cast<double>(s_of_row) < static_cast<double>(eps);
+    if (place == lnorm::EpsOn::max && is_less) s_of_row = eps;
+    F rstd = to<F>(1.0) / s_of_row;
     if (id == "eps-on-both") rstd = to<F>(1.0) / (root(s.variance + eps) + eps);
     if (id == "eps-twice") rstd = to<F>(1.0) / root(s.variance + eps + eps);
     const F n = to<F>(static_cast<double>(x_.n));

@@ -123,8 +123,14 @@ GradientRow::GradientRow(std::span<const Number> x, std::span<const Number> dy,
 void GradientRow::find_divisor(const Fraction& variance, const lnorm::Formula& formula) {
   const Fraction eps = fraction({formula.eps});
   const Fraction one{1, 1, 0};
-  if (formula.eps_on == lnorm::EpsOn::variance || eps.numerator == 0) {
-    const Fraction square = variance + eps;
+  const bool is_max = formula.eps_on == lnorm::EpsOn::max;
+  if (is_max && (variance - eps * eps).numerator < 0) {
+    inverse_ = {one / eps, {}, nullptr};
+    slope_ = {};
+    return;
+  }
+  if (is_max || formula.eps_on == lnorm::EpsOn::variance || eps.numerator == 0) {
+    const Fraction square = is_max ? variance : variance + eps;
     is_normal_ = square.numerator != 0;
     has_gradient_ = has_gradient_ && is_normal_;
     if (!is_normal_) return;

@@ -196,8 +196,10 @@ Row::Row(std::span<const Number> x, std::span<const Number> weight, bool plus_on
   const Integer freedom = n_ - formula.ddof;
   variance_ = {squares, n_ * n_ * freedom, 2 * x_.exponent};
   const Fraction eps = fraction({formula.eps});
-  const Fraction under_root =
-      formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps : variance_;
+  const bool is_eps = formula.eps_on == lnorm::EpsOn::max && (variance_ - eps * eps).numerator < 0;
+  const Fraction under_root = formula.eps_on == lnorm::EpsOn::variance ? variance_ + eps
+                              : is_eps                                 ? eps * eps
+                                                                       : variance_;
   defined_ = under_root.numerator != 0 || eps.numerator != 0;
   root_ = Root(under_root);
 }

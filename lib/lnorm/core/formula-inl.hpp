@@ -5,10 +5,13 @@
 //   square_root(T), negated(T)
 //   multiply_add(T a, T b, T c)   a * b + c
 //   quotient(T, Count)            Count: a number of elements
+//   larger(T, double)
 //
 // Of a row of n elements x:
 //
-//   y = xhat * weight + bias      xhat = (x - mean) / s      s = sqrt(var + eps)  or  sqrt(var) + eps
+//   y = xhat * weight + bias      xhat = (x - mean) / s
+//
+//   s = sqrt(var + eps)  or  sqrt(var) + eps  or  max(sqrt(var), eps)
 //
 //   mean = sum(x) / n      var = sum((x - mean)^2) / (n - ddof)
 //
@@ -16,6 +19,7 @@
 //
 //   dx = (g - sum(g) / n) / s - (x - mean) * sum(g * (x - mean)) / ((n - ddof) * s^2 * t)
 //
+// of which an s that is eps itself, and has no derivative, leaves the first term: that of a row whose sqrt(var) is not larger.
 // Norms without a mean (norm.hpp) take 0 for sum(x) and sum(g). Sums are of d = x - center, and mean = center + shift. What is exact
 // says all of it once more, in integers: kernel/exact_sums.hpp, exact_row.hpp and exact_gradient.hpp.
 
@@ -38,7 +42,7 @@ struct Divisors {
       s = t = square_root(variance + splat(formula.eps));
     } else {
       t = square_root(variance);
-      s = t + splat(formula.eps);
+      s = formula.eps_on == EpsOn::std ? t + splat(formula.eps) : larger(t, formula.eps);
     }
   }
 };

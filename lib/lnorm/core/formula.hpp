@@ -19,6 +19,11 @@ inline DoubleDouble quotient(DoubleDouble value, DoubleDouble count) noexcept {
   return value / count;
 }
 
+inline double larger(double value, double least) noexcept { return value > least ? value : least; }
+inline DoubleDouble larger(DoubleDouble value, double least) noexcept {
+  return value.high > least || (value.high == least && value.low > 0) ? value : DoubleDouble{least};
+}
+
 #define LNORM_REAL_INLINE inline
 #include "lnorm/core/formula-inl.hpp"
 #undef LNORM_REAL_INLINE

@@ -27,13 +27,14 @@ inline constexpr Norm kNorms[] = {
     {false, "RMS norm", "RMS-", "x", "mean of squares", "ms", "mean(x^2)", "sum of squares", "0"},
 };
 
-// Where eps is added: s = sqrt(var + eps), or sqrt(var) + eps. Each place is a row of kEpsPlaces.
-enum class EpsOn { variance, std };
+// Where eps keeps s from 0: s = sqrt(var + eps), sqrt(var) + eps, or max(sqrt(var), eps). Each place is a row of kEpsPlaces.
+enum class EpsOn { variance, std, max };
 struct EpsPlace {
   std::string_view name;
-  std::string_view root_of;  // before "variance"
+  std::string_view prefix;  // before "variance"
 };
-inline constexpr EpsPlace kEpsPlaces[] = {{"variance", ""}, {"std", "root of the "}};
+inline constexpr EpsPlace kEpsPlaces[] = {
+    {"variance", "on the "}, {"std", "on the root of the "}, {"max", "as the least root of the "}};
 
 // How a row is normalized, weight and bias apart: formula-inl.hpp.
 struct Formula {

@@ -507,10 +507,12 @@ class Search {
       if (change != nullptr) take_combination(affine, told, {change}, best);
     };
     const bool on_std = formula.eps_on == EpsOn::std;
+    const bool on_max = formula.eps_on == EpsOn::max;
     const auto eps = number_of(told, [&](const ToldRow& row) {
       const double s = row.s / row.told.alpha;
       const double root = std::sqrt(row.statistics.variance);
       const double error = scale_error(row) * std::fabs(s);
+      if (on_max) return std::pair(s > root + 3 * error ? s : kNan, error);
       return on_std ? std::pair(s - root, error)
                     : std::pair(s * s - row.statistics.variance, 2 * std::fabs(s) * error);
     });
@@ -522,7 +524,7 @@ class Search {
     const auto divisor = number_of(told, [&](const ToldRow& row) {
       const double s = row.s / row.told.alpha;
       const double root = on_std ? s - formula.eps : s;
-      const double variance = on_std ? root * root : s * s - formula.eps;
+      const double variance = on_std ? root * root : on_max ? s * s : s * s - formula.eps;
       const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
       const double number = freedom * row.statistics.variance / variance;
       return std::pair(number,

@@ -48,12 +48,16 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   GradientLine line;
   line.is_bounded = errors.is_bounded;
   // What the other root is off by, beside its part in s.
-  const bool has_root = formula.eps_on == EpsOn::std && !has_saved;
+  const bool has_root = formula.eps_on != EpsOn::variance && !has_saved;
   const double root = has_root ? std::sqrt(statistics.variance) : s;
-  if (has_root) {
+  const bool is_max = has_root && formula.eps_on == EpsOn::max;
+  const bool is_eps =
+      is_max && std::sqrt(statistics.variance + errors.variance) * (1 + 4 * u) < formula.eps;
+  if (has_root && !is_eps) {
     const double low =
         std::sqrt(std::max(statistics.variance - errors.variance, 0.0)) * (1 - 4 * u);
-    line.is_bounded = line.is_bounded && low >= root / 3 && root > 0;
+    line.is_bounded =
+        line.is_bounded && low >= root / 3 && root > 0 && !(is_max && low <= formula.eps);
     line.inverse_t_error = root / low - 1;
   }
   if (variant.statistics_in) {
@@ -63,7 +67,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   // Of a constant row s may be larger, but not smaller.
   line.inverse_error = std::max(s / errors.s_low - 1, errors.s / s);
-  line.inverse_t = has_root ? 1 / root : 1 / s;
+  line.inverse_t = is_eps ? 0 : 1 / (has_root ? root : s);
   if (!has_root) line.inverse_t_error = line.inverse_error;
   line.freedom = variant.backward.freedom ? static_cast<double>(*variant.backward.freedom)
                                           : n - static_cast<double>(formula.ddof);

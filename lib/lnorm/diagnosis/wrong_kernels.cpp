@@ -696,6 +696,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"eps-sum", "eps is added to the sum of squares", "", KernelPart::eps_value, eps_on_sum},
     {"eps-on-norm", "eps is added to the norm of the deviations", "", KernelPart::eps_place, eps_on_norm},
     {"eps-max", "eps is multiplied by the square of the row's greatest magnitude", "", KernelPart::eps_value, eps_of_max},
+    {"eps-on-max", "the divisor is the standard deviation, or eps where that is larger", "--eps-on max", KernelPart::eps_place, eps_place<EpsOn::max>, 0, Pass::both},
     {"ddof-1", "the variance is divided by n - 1", "--unbiased", KernelPart::ddof, ddof, 1},
     {"ddof-0", "the variance is divided by n", "--ddof 0", KernelPart::ddof, ddof, 0},
     {"rms", "RMS norm: the mean is not subtracted", "--rms", KernelPart::mean_or_division, rms, 1, Pass::both},

@@ -81,7 +81,7 @@ int ExactGradient::side(const Dyadic& d, const Dyadic& e, const Dyadic& m) const
     return compare(row_.freedom * e * rstd_ - d * cube(rstd_) * product_,
                    m * row_.n * row_.freedom);
   }
-  if (are_constants_) return term_side(e, m);  // dx = E / (n s)
+  if (is_s_constant()) return term_side(e, m);
   if (row_.eps_on_std.sign() == 0) {
     // dx = top / (n A s), and s^2 = A / (n f)
     const Dyadic top = e * row_.scaled - d * product_;

@@ -41,7 +41,7 @@ class ExactGradient {
   // Whether s > 0, so that x-hat is a number; and whether g is finite, too, and there is a derivative.
   bool is_defined() const { return is_saved_ || row_.is_defined(); }
   bool has_dx() const {
-    return has_g_ && (is_saved_ || (are_constants_ ? is_defined() : row_.scaled.sign() != 0));
+    return has_g_ && (is_saved_ || (is_s_constant() ? is_defined() : row_.scaled.sign() != 0));
   }
 
   // dx of an element, rounded once to dtype. g is finite. It is known to lie from least to most, which are results
@@ -70,6 +70,8 @@ class ExactGradient {
   // The sign of size / (n s) - m; by a saved rstd both are positive.
   int term_side(const Dyadic& size, const Dyadic& m) const;
   double log2_s() const;
+  // Whether s has no derivative that is not 0: dx = E / (n s).
+  bool is_s_constant() const { return are_constants_ || row_.is_s_constant; }
 
   ExactMoments row_;
   bool has_mean_;

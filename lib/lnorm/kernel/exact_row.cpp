@@ -142,8 +142,8 @@ double ExactRow::mean_square() const {
   const double size = i.approximate_s().value() * i.n.approximate();
   return nearest_positive(i.centered.approximate() / size / size, [&](const Dyadic& m) {
     const Dyadic share = square(i.n) * m;
-    const Dyadic rest = i.centered * both - share * (i.centered + both * square(i.eps_on_std));
-    return sign_of(rest, kOne, Dyadic(std::int64_t{-2}) * share * i.eps_on_std, both * i.centered);
+    const Dyadic rest = i.centered * both - share * (i.scaled + both * square(i.eps_on_std));
+    return sign_of(rest, kOne, Dyadic(std::int64_t{-2}) * share * i.eps_on_std, both * i.scaled);
   });
 }
 

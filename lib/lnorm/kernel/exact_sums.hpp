@@ -34,14 +34,16 @@ inline ExactSums exact_sums(const RowsIn& x) {
 }
 
 // What the exact results of a row of n elements are made of. Let S1 and S2 be the sums of x and x^2, and eps_v or eps_s the
-// one that is not eps, 0.
+// one that is not eps, 0. The larger of sqrt(V / (n f)) and eps is either that root without an eps, or an eps_s of which
+// A = 0 leaves nothing else.
 struct ExactMoments {
   Dyadic n;
-  Dyadic freedom;     // f = n - ddof
-  Dyadic sum;         // S1; 0 without a mean
-  Dyadic centered;    // V = n S2 - S1^2
-  Dyadic scaled;      // A = V + n f eps_v
-  Dyadic eps_on_std;  // eps_s
+  Dyadic freedom;      // f = n - ddof
+  Dyadic sum;          // S1; 0 without a mean
+  Dyadic centered;     // V = n S2 - S1^2
+  Dyadic scaled;       // A = V + n f eps_v
+  Dyadic eps_on_std;   // eps_s
+  bool is_s_constant;  // s is eps, whatever x is
 
   ExactMoments(const ExactSums& sums, std::int64_t length, const Formula& formula)
       : n(length),
@@ -49,11 +51,12 @@ struct ExactMoments {
         sum(formula.has_mean() ? sums.sum : Dyadic()),
         centered(n * sums.squares - square(sum)),
         scaled(centered) {
-    if (formula.eps_on == EpsOn::variance) {
-      scaled = scaled + n * freedom * Dyadic(formula.eps);
-    } else {
-      eps_on_std = Dyadic(formula.eps);
-    }
+    const Dyadic eps(formula.eps);
+    is_s_constant =
+        formula.eps_on == EpsOn::max && compare(centered, n * freedom * square(eps)) < 0;
+    if (is_s_constant) scaled = Dyadic();
+    if (formula.eps_on == EpsOn::variance) scaled = scaled + n * freedom * eps;
+    if (formula.eps_on == EpsOn::std || is_s_constant) eps_on_std = eps;
   }
 
   // Whether s = sqrt(A / (n f)) + eps_s > 0.

@@ -343,9 +343,17 @@ struct DoubleGradientStatistics {
         splat(3) + (d_error + d_error), squares,
         hn::MulAdd(splat(2) * sum_error, x_size * root_of_correction, splat(3) * correction));
     rho = hn::MulAdd(lost * splat(0.5) * freedom.reciprocal, per_t * per_t, splat(4));
+    auto has_t = is_within(divisors.t, kMinDivisor, kMaxDivisor);
+    if (formula.eps_on == EpsOn::max) {
+      const V eps = splat(formula.eps);
+      const V near = divisors.t * hn::MulAdd(rho, splat(2 * kUnit), splat(kNearEps));
+      const auto is_eps = hn::Lt(divisors.t + near, eps);
+      has_t = hn::Or(is_eps, hn::And(has_t, hn::Gt(divisors.t - near, eps)));
+      per_t = hn::IfThenZeroElse(is_eps, per_t);
+      rho = hn::IfThenElse(is_eps, splat(4), rho);
+    }
     return hn::And(hn::Le(correction, splat(rule.most_correction) * centered),
-                   hn::And(is_within(divisors.s, kMinDivisor, kMaxDivisor),
-                           is_within(divisors.t, kMinDivisor, kMaxDivisor)));
+                   hn::And(is_within(divisors.s, kMinDivisor, kMaxDivisor), has_t));
   }
 
   // The same of what is given.

@@ -80,14 +80,19 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
     rho = are_constants ? bound::kRstd * kUnit2 * kSlack : 0;
   } else {
     const Divisors divisors(centered->squares / freedom, formula);
-    if (!is_within(divisors.t.high, kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor))
+    rho = centered->reciprocal_error();
+    const double t = divisors.t.high;
+    const double near = t * (2 * rho + kNearEps);
+    const bool is_max = formula.eps_on == EpsOn::max;
+    const bool is_eps = is_max && t + near < formula.eps;
+    if (is_max && !is_eps && !(t - near > formula.eps)) return std::nullopt;
+    if (!is_within(is_eps ? formula.eps : t, kMinDoubleDoubleDivisor, kMaxDoubleDoubleDivisor))
       return std::nullopt;
     if (!(divisors.s.high <= kMaxDoubleDoubleDivisor)) return std::nullopt;
     result.mean = centered->mean;
     mean_error = centered->mean_error;
     result.rstd = DoubleDouble{1} / divisors.s;
-    per_t = divisors.are_same ? result.rstd : DoubleDouble{1} / divisors.t;
-    rho = centered->reciprocal_error();
+    if (!is_eps) per_t = divisors.are_same ? result.rstd : DoubleDouble{1} / divisors.t;
     shift = sums.x.sum / count;
   }
   const GradientTerms terms(are_constants ? DoubleDouble{} : sums.g, sums.gx, shift, result.rstd,

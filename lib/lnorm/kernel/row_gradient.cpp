@@ -108,8 +108,7 @@ void RowGradient::take_double_doubles(const GradientSums& row) {
   const double growth = double_double_growth(n, setting_.backend.table->gradient_lanes);
   if (!saved_ && !find_centered(row.x, growth)) return;
   const bool is_constant = centered_ && centered_->is_constant();
-  const bool has_derivative =
-      !is_constant || (formula.eps > 0 && formula.eps_on == EpsOn::variance);
+  const bool has_derivative = !is_constant || (formula.eps > 0 && formula.eps_on != EpsOn::std);
   if (!has_derivative) limit_to(formula.eps > 0 ? Has::xhat : Has::nothing);
   GradientSums sums = row;
   bool has_sums = row.g_squares > 0 || !setting_.wants_dx;

@@ -53,7 +53,7 @@ struct Scaling {
   Scaling(double most, const Formula& of_row) : exponent(-std::ilogb(most)), formula(of_row) {
     constexpr int kMostDivisor = 180;
     if (formula.eps == 0) return;
-    const int half = formula.eps_on == EpsOn::std ? 1 : 2;
+    const int half = formula.eps_on == EpsOn::variance ? 2 : 1;
     exponent = std::min(exponent, kMostDivisor - std::ilogb(formula.eps) / half);
     formula.eps = std::max(times_power(formula.eps, half * exponent),
                            std::numeric_limits<double>::denorm_min());

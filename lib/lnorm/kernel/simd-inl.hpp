@@ -90,6 +90,14 @@ HWY_INLINE V2 square_root(V2 value) { return root(value); }
 HWY_INLINE V negated(V value) { return hn::Zero(kDoubles) - value; }
 HWY_INLINE V multiply_add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE V2 multiply_add(V2 a, V2 b, V2 c) { return a * b + c; }
+HWY_INLINE V larger(V value, double least) { return hn::Max(value, splat(least)); }
+HWY_INLINE V2 larger(V2 value, double least) {
+  const V high = splat(least);
+  const V zero = hn::Zero(kDoubles);
+  const auto is_larger =
+      hn::Or(hn::Gt(value.high, high), hn::And(hn::Eq(value.high, high), hn::Gt(value.low, zero)));
+  return {hn::IfThenElse(is_larger, value.high, high), hn::IfThenElse(is_larger, value.low, zero)};
+}
 #include "lnorm/core/formula-inl.hpp"
 #undef LNORM_REAL_INLINE
 

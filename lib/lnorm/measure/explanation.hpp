@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -16,6 +18,7 @@
 namespace lnorm {
 
 inline constexpr double kUndefined = kNan;
+inline constexpr std::array kUndefinedDivisors{kUndefined, kUndefined, kUndefined};
 
 struct ExplainedElement {
   std::int64_t number;  // in the row
@@ -48,14 +51,15 @@ struct ExplainedRow {
   double variance = kUndefined;  // squares / (n - ddof), or the one that is given: the one in use
   std::optional<ExplainedGiven> given = {};
 
-  // sqrt(var + eps), sqrt(var) + eps, sqrt(var).
-  double divisor_on_variance = kUndefined;
-  double divisor_on_std = kUndefined;
+  // s by each place of eps, and sqrt(var).
+  std::array<double, std::size(kEpsPlaces)> divisors = kUndefinedDivisors;
   double divisor_without_eps = kUndefined;
+  double divisor(EpsOn place) const { return divisors[static_cast<std::size_t>(place)]; }
 
   double mean_square = kUndefined;  // of xhat: sum(xhat^2) / n
 
-  // The greatest |y - y'|, where y' has eps in the other place; both as they are written. -1: none is a number.
+  // The greatest |y - y'|, where y' has eps on the variance, or on its root if y has it on the variance; both as they are
+  // written. -1: none is a number.
   double eps_difference = kUndefined;
   std::int64_t eps_difference_at = -1;
 

@@ -91,12 +91,10 @@ class Explainer {
         plan_(plan),
         backend_(backend),
         given_(given),
-        on_variance_(plan.formula),
-        on_std_(plan.formula) {
-    on_variance_.eps_on = EpsOn::variance;
-    on_std_.eps_on = EpsOn::std;
-    y_on_variance_ = y_by(on_variance_, affine);
-    y_on_std_ = y_by(on_std_, affine);
+        y_(y_by(plan.formula, affine)),
+        other_y_(
+            y_by(with_eps_on(plan.formula.eps_on == EpsOn::variance ? EpsOn::std : EpsOn::variance),
+                 affine)) {
     const Number max = largest_element(row.reader());
     if (std::isfinite(max.high)) softmax_.emplace(row.reader(), plan.row_length, max);
   }
@@ -106,7 +104,7 @@ class Explainer {
     ExplainedRow result = empty_row(plan_);
     result.input = measure_moments(row_.reader(), plan_.in, n, plan_.formula.ddof, backend_);
     if (result.input.non_finite > 0) result.non_finite = non_finite_elements();
-    result.output = moments_of(y());
+    result.output = moments_of(y_);
     result.softmax = moments_of(softmax());
     const SummedRow sums(row_.reader(), n);
     std::optional<ExactRow> exact;
@@ -130,7 +128,7 @@ class Explainer {
       const std::int64_t number = plan_.affine.number(plan_.affine.first(0), i);
       element.weight = weight.number_or(1, number);
       element.bias = bias.number_or(0, number);
-      element.y = single(y(), part, i);
+      element.y = single(y_, part, i);
       element.softmax = single(softmax(), part, i);
       result.elements.push_back(element);
     }
@@ -163,7 +161,7 @@ class Explainer {
 
   WritePart y_by(const Formula& formula, const Affine& affine) const {
     if (given_ != nullptr) {
-      return [&, this](const RowsIn& part, std::int64_t first, const RowsOut& y) {
+      return [this, &affine, formula](const RowsIn& part, std::int64_t first, const RowsOut& y) {
         normalize_by(backend_, *given_, part, y, affine, formula, first);
       };
     }
@@ -179,8 +177,10 @@ class Explainer {
     };
   }
 
-  const WritePart& y() const {
-    return plan_.formula.eps_on == EpsOn::std ? y_on_std_ : y_on_variance_;
+  Formula with_eps_on(EpsOn place) const {
+    Formula formula = plan_.formula;
+    formula.eps_on = place;
+    return formula;
   }
 
   WritePart softmax() const {
@@ -228,8 +228,9 @@ class Explainer {
     row.biased = variance(0);
     row.unbiased = variance(1);
     row.variance = exact.variance();
-    row.divisor_on_variance = sums.by(on_variance_).divisor();
-    row.divisor_on_std = sums.by(on_std_).divisor();
+    for (std::size_t k = 0; k < row.divisors.size(); ++k) {
+      row.divisors[k] = sums.by(with_eps_on(static_cast<EpsOn>(k))).divisor();
+    }
     row.divisor_without_eps = sums.by(without_eps).divisor();
     if (exact.is_defined()) row.mean_square = exact.mean_square();
   }
@@ -238,8 +239,8 @@ class Explainer {
     std::vector<std::byte> buffers[2];
     std::vector<std::byte> other;
     row_.for_each_part([&](const RowsIn& part, std::int64_t first) {
-      const RowsIn a = written(y_on_variance_, part, first, buffers[0]);
-      const RowsIn b = written(y_on_std_, part, first, buffers[1]);
+      const RowsIn a = written(y_, part, first, buffers[0]);
+      const RowsIn b = written(other_y_, part, first, buffers[1]);
       for_each_element(a, [&](std::int64_t i, Number y) {
         const double difference = std::fabs(y.high - element_of(b, i).high);
         if (std::isnan(difference) || difference <= row.eps_difference) return;
@@ -254,7 +255,8 @@ class Explainer {
     const SavedStatistics given = given_->of(0);
     row.given = {given.mean.high};
     row.mean_square = kUndefined;
-    row.divisor_on_variance = row.divisor_on_std = row.divisor_without_eps = kUndefined;
+    row.divisors = kUndefinedDivisors;
+    row.divisor_without_eps = kUndefined;
     row.variance = given.variance ? given.variance->high : kUndefined;
     if (!given.variance) row.given->rstd = given.rstd.high;
     if (!std::isfinite(row.variance)) return;
@@ -263,8 +265,9 @@ class Explainer {
     };
     Formula without_eps = plan_.formula;
     without_eps.eps = 0;
-    row.divisor_on_variance = divisor(on_variance_);
-    row.divisor_on_std = divisor(on_std_);
+    for (std::size_t k = 0; k < row.divisors.size(); ++k) {
+      row.divisors[k] = divisor(with_eps_on(static_cast<EpsOn>(k)));
+    }
     row.divisor_without_eps = divisor(without_eps);
   }
 
@@ -296,10 +299,8 @@ class Explainer {
   const Plan& plan_;
   const Backend& backend_;
   const GivenStatistics* given_;  // null: statistics are computed
-  Formula on_variance_;
-  Formula on_std_;
-  WritePart y_on_variance_;
-  WritePart y_on_std_;
+  WritePart y_;
+  WritePart other_y_;
   std::optional<SoftmaxRow> softmax_;  // none where all of it is NaN
 };
 

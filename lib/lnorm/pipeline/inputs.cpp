@@ -29,7 +29,7 @@ struct Place {
   const Philox& random;
   const FloatFormat& format;
   double eps;
-  bool eps_on_std;
+  EpsOn eps_on;
   std::int64_t n;
   std::int64_t row;
   std::int64_t element;
@@ -114,8 +114,8 @@ double opposite(const Place& p) {
   if (p.element + p.n % 2 == p.n) return 0;
   const auto pair = static_cast<std::uint64_t>(p.element / 2);
   const double size = static_cast<double>(p.random.integer(pair, 13)) + 3;
-  const int exponent =
-      std::max(std::ilogb(p.eps) / (p.eps_on_std ? 1 : 2) - 3, p.format.least_exponent);
+  const int exponent = std::max(std::ilogb(p.eps) / (p.eps_on == EpsOn::variance ? 2 : 1) - 3,
+                                p.format.least_exponent);
   return ((p.element ^ p.row) % 2 == 0 ? 1 : -1) * std::ldexp(size, p.eps > 0 ? exponent : -8);
 }
 
@@ -204,8 +204,8 @@ class Maker {
     for (std::int64_t r = 0; r < plan_.rows; ++r) {
       check_interruption();
       for (std::int64_t i = 0; i < plan_.row_length; ++i) {
-        rows.push_back(row.x(
-            {random, format, formula.eps, formula.eps_on == EpsOn::std, plan_.row_length, r, i}));
+        rows.push_back(
+            row.x({random, format, formula.eps, formula.eps_on, plan_.row_length, r, i}));
       }
     }
     return rows;

@@ -166,17 +166,19 @@ class ExplanationText {
     step("eps, and the divisor s", true);
     const std::string eps = value_text(formula_.eps);
     const std::string root = number(row_.divisor_without_eps);
-    const bool on_std = formula_.eps_on == EpsOn::std;
-    choose({{"on the variance",
-             concat("s = ", root_of(concat(var_, " + eps")), " = ",
-                    root_of(concat(number(row_.variance), " + ", eps)), " = ",
-                    number(row_.divisor_on_variance)),
-             !on_std},
-            {"on the std",
-             concat("s = ", root_of(var_), " + eps = ", root, " + ", eps, " = ",
-                    number(row_.divisor_on_std)),
-             on_std},
-            {"without", concat("s = ", root_of(var_), " = ", root), false}});
+    const auto of_place = [&](EpsOn place, const std::string& label,
+                              const std::string& calculation) {
+      return Choice{label, concat("s = ", calculation, " = ", number(row_.divisor(place))),
+                    formula_.eps_on == place};
+    };
+    choose(
+        {of_place(EpsOn::variance, "on the variance",
+                  concat(root_of(concat(var_, " + eps")), " = ",
+                         root_of(concat(number(row_.variance), " + ", eps)))),
+         of_place(EpsOn::std, "on the std", concat(root_of(var_), " + eps = ", root, " + ", eps)),
+         of_place(EpsOn::max, "in max()",
+                  concat("max(", root_of(var_), ", eps) = max(", root, ", ", eps, ")")),
+         {"without", concat("s = ", root_of(var_), " = ", root), false}});
     // Rounded to float64 they are no longer what s is the root of.
     const bool is_lost =
         std::isinf(row_.variance) || (row_.variance == 0 && row_.divisor_without_eps > 0);
@@ -210,9 +212,7 @@ class ExplanationText {
     const bool is_product = row_.given && row_.given->rstd;
     step(concat("xhat: ", norm_.has_mean ? "the deviations" : "x",
                 is_product ? ", times rstd" : ", divided by s"));
-    const double s = is_product                      ? *row_.given->rstd
-                     : formula_.eps_on == EpsOn::std ? row_.divisor_on_std
-                                                     : row_.divisor_on_variance;
+    const double s = is_product ? *row_.given->rstd : row_.divisor(formula_.eps_on);
     const std::string dividend = norm_.has_mean ? concat("(", of("x"), " - mean)") : of("x");
     calculate(concat(of("xhat"), " = ", dividend,
                      is_product ? " * rstd = " : " / s = ", number(first().deviation),
@@ -452,8 +452,9 @@ Record row_record(const Explanation& e) {
           {"squares", row.squares},
           {e.options.formula.has_mean() ? "variance" : "mean_of_squares",
            Record{{"biased", row.biased}, {"unbiased", row.unbiased}, {"used", row.variance}}},
-          {"divisor.eps_on_variance", row.divisor_on_variance},
-          {"divisor.eps_on_std", row.divisor_on_std},
+          {"divisor.eps_on_variance", row.divisor(EpsOn::variance)},
+          {"divisor.eps_on_std", row.divisor(EpsOn::std)},
+          {"divisor.eps_on_max", row.divisor(EpsOn::max)},
           {"divisor.without_eps", row.divisor_without_eps},
           {"eps_difference.max", row.eps_difference},
           {"eps_difference.element",

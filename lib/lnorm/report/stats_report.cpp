@@ -222,8 +222,8 @@ class StatsText {
     const Norm& norm = formula.norm();
     text_.folded(tensor_text(stats_.x), ", ", norm.prefix, normalized_text(stats_.x, stats_.axes));
     text_.folded(numbering_text());
-    const std::string eps = concat("eps ", value_text(formula.eps), " on the ",
-                                   formula.eps_place().root_of, norm.variance, ", ");
+    const std::string eps = concat("eps ", value_text(formula.eps), " ", formula.eps_place().prefix,
+                                   norm.variance, ", ");
     const bool has_rstd = stats_.given == Stats::Given::rstd;
     const std::string given = stats_.given == Stats::Given::nothing
                                   ? ""

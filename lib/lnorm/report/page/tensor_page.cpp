@@ -22,6 +22,8 @@ std::string formula_text(const Stats& stats) {
     text += " * rstd";
   } else if (formula.eps_on == EpsOn::std) {
     text += concat(" / (sqrt(", variance, ") + ", eps, ")");
+  } else if (formula.eps_on == EpsOn::max) {
+    text += concat(" / max(sqrt(", variance, "), ", eps, ")");
   } else {
     text += concat(" / sqrt(", variance, " + ", eps, ")");
   }
@@ -37,14 +39,14 @@ Facts facts_of(const Stats& stats) {
   const std::string count = stats.slice
                                 ? concat(rows_text(*stats.slice), ", of ", length, " each")
                                 : concat(counted(element_count(rows), "row"), " of ", length);
-  Facts facts{{"Input", stats.x.name},
-              {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
-              {"Shape", to_string(file_shape(stats.x))},
-              {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
-              {"Variance", concat(formula.norm().squares, " / ",
-                                  formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
-              {"eps", concat(value_text(formula.eps), ", on the ", formula.eps_place().root_of,
-                             "variance")}};
+  Facts facts{
+      {"Input", stats.x.name},
+      {"Type", concat(name(stats.x.dtype), " in, ", name(stats.out), " out")},
+      {"Shape", to_string(file_shape(stats.x))},
+      {"Rows", concat(count, ", ", normalized_text(stats.x, stats.axes))},
+      {"Variance", concat(formula.norm().squares, " / ",
+                          formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
+      {"eps", concat(value_text(formula.eps), ", ", formula.eps_place().prefix, "variance")}};
   if (stats.given == Stats::Given::rstd) facts.back() = {"Given", "mean and rstd"};
   if (stats.given == Stats::Given::variance) facts.emplace_back("Given", "mean and variance");
   const auto found = [&](const char* what, const NonFinite& non_finite) {
