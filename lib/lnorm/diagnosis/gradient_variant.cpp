@@ -56,9 +56,10 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   if (has_root && !is_eps) {
     const double low =
         std::sqrt(std::max(statistics.variance - errors.variance, 0.0)) * (1 - 4 * u);
-    line.is_bounded =
-        line.is_bounded && low >= root / 3 && root > 0 && !(is_max && low <= formula.eps);
-    line.inverse_t_error = root / low - 1;
+    line.is_bounded = line.is_bounded && low >= root / 3 && root > 0;
+    // So near to eps a kernel may take either for s: 1 / t is that of the root, or 0.
+    const bool may_be_eps = is_max && low <= formula.eps;
+    line.inverse_t_error = root / low - 1 + (may_be_eps ? 1 : 0);
   }
   if (variant.statistics_in) {
     line.is_bounded = keep_statistics_in(*variant.statistics_in, statistics, s, errors);
