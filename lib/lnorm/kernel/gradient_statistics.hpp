@@ -42,7 +42,7 @@ inline constexpr DxTerms kDxTerms2{20, 60, 60,
                                    0,  10, 40};  // the error of the mean stands for shift
 
 // A root that is so near to the eps that it must be larger than, and nearer than its error, does not tell whether it is s.
-inline constexpr double kNearEps = 0x1p-40;
+inline constexpr double kNearEps = 8 * kUnit;
 
 // Rows that go together in doubles.
 inline constexpr std::int64_t kMaxGradientRows = 32;
