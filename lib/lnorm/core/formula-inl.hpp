@@ -19,7 +19,7 @@
 //
 //   dx = (g - sum(g) / n) / s - (x - mean) * sum(g * (x - mean)) / ((n - ddof) * s^2 * t)
 //
-// of which an s that is eps itself, and has no derivative, leaves the first term: that of a row whose sqrt(var) is not larger.
+// Where sqrt(var) < eps in max(), s is eps and has no derivative: dx is its first term.
 // Norms without a mean (norm.hpp) take 0 for sum(x) and sum(g). Sums are of d = x - center, and mean = center + shift. What is exact
 // says all of it once more, in integers: kernel/exact_sums.hpp, exact_row.hpp and exact_gradient.hpp.
 

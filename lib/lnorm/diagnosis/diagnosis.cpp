@@ -523,8 +523,7 @@ class Search {
     }
     const auto divisor = number_of(told, [&](const ToldRow& row) {
       const double s = row.s / row.told.alpha;
-      const double root = on_std ? s - formula.eps : s;
-      const double variance = on_std ? root * root : on_max ? s * s : s * s - formula.eps;
+      const double variance = variance_of(s, formula);
       const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
       const double number = freedom * row.statistics.variance / variance;
       return std::pair(number,

@@ -114,12 +114,6 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
   return found;
 }
 
-double variance_of(double divisor, const Formula& formula) {
-  return formula.eps_on == EpsOn::std   ? std::pow(divisor - formula.eps, 2)
-         : formula.eps_on == EpsOn::max ? divisor * divisor
-                                        : divisor * divisor - formula.eps;
-}
-
 // How many sums are known well enough to tell whether they are numbers of the dtype, and how many of those are. At most half
 // are so by accident.
 struct OnGrid {

@@ -45,6 +45,11 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
 
 double divisor_of(double variance, const Formula& formula) { return Divisors(variance, formula).s; }
 
+double variance_of(double divisor, const Formula& formula) {
+  if (formula.eps_on == EpsOn::variance) return divisor * divisor - formula.eps;
+  return formula.eps_on == EpsOn::std ? std::pow(divisor - formula.eps, 2) : divisor * divisor;
+}
+
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses) {
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;

@@ -163,6 +163,9 @@ struct SumLosses {
 // s, or what stands in its place.
 double divisor_of(double variance, const Formula& formula);
 
+// With eps in max(): where the divisor is not eps.
+double variance_of(double divisor, const Formula& formula);
+
 // How far off mean, variance and s may be.
 struct StatisticErrors {
   double mean = 0;

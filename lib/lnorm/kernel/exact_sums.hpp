@@ -34,8 +34,7 @@ inline ExactSums exact_sums(const RowsIn& x) {
 }
 
 // What the exact results of a row of n elements are made of. Let S1 and S2 be the sums of x and x^2, and eps_v or eps_s the
-// one that is not eps, 0. The larger of sqrt(V / (n f)) and eps is either that root without an eps, or an eps_s of which
-// A = 0 leaves nothing else.
+// one that is not eps, 0. With eps in max() both are 0 where sqrt(V / (n f)) >= eps; else A = 0 and eps_s = eps.
 struct ExactMoments {
   Dyadic n;
   Dyadic freedom;      // f = n - ddof

@@ -41,7 +41,7 @@ inline constexpr DxTerms kDxTerms{9, 24, 17, 17, 12, 9};
 inline constexpr DxTerms kDxTerms2{20, 60, 60,
                                    0,  10, 40};  // the error of the mean stands for shift
 
-// A root that is so near to the eps that it must be larger than, and nearer than its error, does not tell whether it is s.
+// Relative: a root within this, or within its error, of the eps of max() does not tell which of the two s is.
 inline constexpr double kNearEps = 8 * kUnit;
 
 // Rows that go together in doubles.

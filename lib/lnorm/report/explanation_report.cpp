@@ -229,7 +229,10 @@ class ExplanationText {
     if (row_.mean_square == 1 || row_.divisor_without_eps == 0) return ".";
     const std::string division =
         formula_.ddof == 0 ? "" : concat("division by n - ", formula_.ddof);
-    const std::string eps = formula_.eps > 0 ? "eps" : "";
+    const bool has_eps = formula_.eps_on == EpsOn::max
+                             ? row_.divisor(EpsOn::max) > row_.divisor_without_eps
+                             : formula_.eps > 0;
+    const std::string eps = has_eps ? "eps" : "";
     return concat(", not 1, because of ", joined({eps, division}, " and "), ".");
   }
 
