@@ -292,10 +292,10 @@ constexpr Option kOptions[] = {
                      {"training-mode training train use-global-stats momentum track-running-stats",
                       "with --mean and --variance it is the norm of evaluation, without them "
                       "that of training"}}}}),
-    Option("--rstd", kGiven, kNormalization, "T", "The same of their rstd, 1/sqrt(var + eps)",
+    Option("--rstd", kGiven, kNormalization, "T", "The same of their rstd, 1/s: s has eps in it, by --eps-on",
            set_tensor<TensorRole::rstd>, {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
-           "The same of the variances, to which eps is added, as batch norm's running_var",
+           "The same of the variances, without eps, as batch norm's running_var",
            set_tensor<TensorRole::variance>,
            {.called = {{{"running-var running-variance moving-variance input-var pop-var"},
                         {"var", {}, kGiven & ~(kStats | kReport)},
@@ -358,7 +358,7 @@ constexpr Option kOptions[] = {
             .called = {{{"weight-axes param-axes scale-axes"}}}}),
     // Normalization
     Option("--eps", kNormalizing, kNormalization, "E",
-           "Added to the variance; finite, not negative (default 1e-5)",
+           "Added to the variance, or as --eps-on says; finite, not negative (default 1e-5)",
            [](Arguments& a, const Value& v) {
              a.normalization.options.formula.eps = v.real_not_negative();
            },
@@ -716,7 +716,7 @@ constexpr Option kOptions[] = {
                         {"mean", kOfStats, kShow},
                         {"mean mu", kComputed}}}}),
     Option("--save-rstd", kApply, kOutput, "PATH",
-           "The same of their rstd: 1/sqrt(var + eps), or 1/(sqrt(var) + eps)",
+           "The same of their rstd, 1/s: 1/sqrt(var + eps), or as --eps-on says",
            set_result<Result::rstd>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"rstd std", kReported, kStats | kReport},

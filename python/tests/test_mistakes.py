@@ -160,6 +160,13 @@ class Mistakes(unittest.TestCase):
             with self.subTest(name):
                 report = lnorm.check(self.x, dy=self.dy, weight=self.w, actual_dx=value.astype(np.float32))
                 self.assertEqual(report.tensors[0]["explained_by"], name)
+        deviation = x.std(-1, keepdims=True)
+        for eps_on, eps, s in ("std", 1e-3, deviation + 1e-3), ("max", 1, np.maximum(deviation, 1)):
+            with self.subTest(eps_on):
+                value = (dy - mean(dy) - d / s * mean(dy * d / s)) / s
+                tensors = self.x, value.astype(np.float32)
+                report = lnorm.check(tensors[0], dy=self.dy, actual_dx=tensors[1], eps_on=eps_on, eps=eps)
+                self.assertEqual(report.tensors[0]["explained_by"], "dx-by-s")
         sums = {
             "every-2nd-row": (dy * xhat)[::2].sum(0),
             "every-4th-row": (dy * xhat)[::4].sum(0),

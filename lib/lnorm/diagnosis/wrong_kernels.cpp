@@ -580,6 +580,13 @@ bool divided_twice(Variant& v, const Context& c, double) {
   return is_of_dx(c) && !c.dx_is_zero();
 }
 
+bool s_for_t(Variant& v, const Context& c, double) {
+  const Formula& formula = c.setting.formula;
+  v.backward.is_t_s = true;
+  return is_of_dx(c) && formula.eps_on != EpsOn::variance && formula.eps > 0 && !c.has_given &&
+         !c.has_saved && !c.dx_is_zero();
+}
+
 template <DType dtype>
 bool dy_in(Variant& v, const Context& c, double) {
   v.backward.dy_in = dtype;
@@ -826,6 +833,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"dx-of-x", "x stands for xhat in dx", "", KernelPart::mean_or_division, other_xhat<Backward::Xhat::x>, 0, Pass::backward},
     {"dx-of-deviations", "x - mean stands for xhat in dx", "", KernelPart::mean_or_division, other_xhat<Backward::Xhat::deviation>, 0, Pass::backward},
     {"dx-divided-twice", "dx is divided by s twice", "", KernelPart::mean_or_division, divided_twice, 0, Pass::backward},
+    {"dx-by-s", "the term of the variance in dx is divided by s, as with eps in the variance", "", KernelPart::mean_or_division, s_for_t, 0, Pass::backward},
     {"float16-dy", "dy is rounded to float16", "", KernelPart::rounding, dy_in<DType::float16>, 0, Pass::backward},
     {"bfloat16-dy", "dy is rounded to bfloat16", "", KernelPart::rounding, dy_in<DType::bfloat16>, 0, Pass::backward},
     {"every-2nd-row", "dweight and dbias are sums over every second row", "", KernelPart::alone, rows_with_step, 2, Pass::backward},

@@ -59,9 +59,15 @@ double far_mean(const Place& p) {
   return p.power_of_two((precision <= 11 ? precision - 3 : precision / 2) + p.row % 2) + p.normal();
 }
 
+// The deviation beside which eps counts.
+double deviation_of_eps(const Place& p) {
+  if (p.eps == 0) return 0x1p-20;
+  const double size = p.eps_on == EpsOn::variance ? std::sqrt(p.eps) : p.eps;
+  return std::max(size, std::ldexp(16, p.format.least_exponent));
+}
+
 double small_deviation(const Place& p) {
-  const double root = p.eps > 0 ? std::sqrt(p.eps) : 0x1p-20;
-  return root * p.normal() * p.power_of_two(-(p.row % 3));
+  return deviation_of_eps(p) * p.normal() * p.power_of_two(-(p.row % 3));
 }
 
 double constant(const Place& p) {
@@ -108,15 +114,15 @@ double cancelled_far(const Place& p) {
   return p.power_of_two(p.format.precision - 1) + p.pattern(4, 3);
 }
 
-// Pairs of opposite numbers, of which nothing but eps is seen: the mean is 0, and the deviation near the root of eps, or near
-// eps where it is added to the deviation. Each second row is the negative of the one before it.
+// Pairs of opposite numbers, of which nothing but eps is seen: the mean is 0, and the deviation near that of eps. Each second row
+// is the negative of the one before it.
 double opposite(const Place& p) {
   if (p.element + p.n % 2 == p.n) return 0;
   const auto pair = static_cast<std::uint64_t>(p.element / 2);
   const double size = static_cast<double>(p.random.integer(pair, 13)) + 3;
-  const int exponent = std::max(std::ilogb(p.eps) / (p.eps_on == EpsOn::variance ? 2 : 1) - 3,
-                                p.format.least_exponent);
-  return ((p.element ^ p.row) % 2 == 0 ? 1 : -1) * std::ldexp(size, p.eps > 0 ? exponent : -8);
+  const auto of_eps = static_cast<int>(std::lround(std::log2(deviation_of_eps(p))));
+  const int exponent = p.eps > 0 ? std::max(of_eps - 3, p.format.least_exponent) : -8;
+  return ((p.element ^ p.row) % 2 == 0 ? 1 : -1) * std::ldexp(size, exponent);
 }
 
 // What dy is; nothing: there is none.
@@ -144,7 +150,7 @@ struct CaseRow {
 constexpr CaseRow kCases[] = {
     {"ordinary", "normal numbers with mean 1 and deviation 2; weight and bias are not symmetric", ordinary, false, Upstream::normal},
     {"far-mean", "means far above the deviation: one pass, a lost mean, rounded statistics", far_mean, false, Upstream::normal},
-    {"small-deviation", "a deviation near the root of eps: its value and its place", small_deviation, false, Upstream::normal},
+    {"small-deviation", "a deviation near that of eps, the root of it or itself: its value and its place", small_deviation, false, Upstream::normal},
     {"constant", "rows of one number: the variance is 0, and y is the bias", constant},
     {"outliers", "massive activations, one of them the last element: tails that are left out; sums that leave float16", outliers, false, Upstream::large},
     {"ties", "elements equal to each other and to the mean: xhat is 0, and exact", ties},
