@@ -57,15 +57,15 @@ bool Fit::explains(double actual, double expected, double bound) const noexcept 
   return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
 }
 
-std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
-                          DType dtype) {
-  std::vector<double> a;
-  std::vector<double> e;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    if (!std::isfinite(actual[i]) || !std::isfinite(expected[i])) continue;
-    a.push_back(actual[i]);
-    e.push_back(expected[i]);
+std::optional<Fit> fit_of(std::vector<double> a, std::vector<double> e, DType dtype) {
+  std::size_t finite = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(e[i])) continue;
+    a[finite] = a[i];
+    e[finite++] = e[i];
   }
+  a.resize(finite);
+  e.resize(finite);
   if (!has_values(a) || !has_values(e)) return std::nullopt;
   constexpr double kRounding = 0x1p-46;
   const auto n = static_cast<double>(a.size());

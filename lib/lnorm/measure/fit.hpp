@@ -22,7 +22,6 @@ struct Fit {
 
 // The least squares fit to pairs, each number the shortest decimal within four of its standard errors and a quarter of the
 // spacing of dtype, that of actual, at the greatest. Nothing where fewer than 8 different finite values are on a side.
-std::optional<Fit> fit_of(const std::vector<double>& actual, const std::vector<double>& expected,
-                          DType dtype);
+std::optional<Fit> fit_of(std::vector<double> actual, std::vector<double> expected, DType dtype);
 
 }  // namespace lnorm

@@ -156,7 +156,11 @@ class Comparer::Pair {
 
   void run(std::vector<Slot>& slots) {
     result_.elements = share_of(extent_, *options_.ranks).first;
-    const Executor executor = executor_for_comparison(actual_, options_.threads);
+    slots.resize(std::max<std::size_t>(slots.size(), 1));
+    if (extent_.items > 0) find_fit(slots.front());
+    // To create a thread takes as long as some blocks of equal elements.
+    const Executor executor = starts_same_ ? Executor(options_.threads, extent_.blocks() / 4)
+                                           : executor_for_comparison(actual_, options_.threads);
     slots.resize(std::max(slots.size(), executor.slots()));
     for (Slot& slot : slots) slot.found = result_;
     if (!layout_.blocks_hold_rows() && extent_.items > 0) {
@@ -179,8 +183,6 @@ class Comparer::Pair {
 
  private:
   void begin(const Block& block, Slot& slot) {
-    if (!was_fitted_) find_fit(slot);
-    was_fitted_ = true;
     slot.tile = {0, 1, block.first, block.count};
     if (block.first != 0) {  // or find_fit has done so
       actual_elements_->begin(slot.tile, slot.actual.buffer);
@@ -197,8 +199,8 @@ class Comparer::Pair {
   void find_fit(Slot& slot) {
     const Tile tile{0, 1, 0, std::min(extent_.items, extent_.items_of_block)};
     const auto numbers = [&](const RowSource& elements, Slot::Side& side) {
-      elements.read(tile, side.buffer);
       std::vector<double> result;
+      result.reserve(static_cast<std::size_t>(tile.count));
       if (mask_) {
         layout_.cut(
             0, tile.count, [](std::int64_t) { return RowScale(); }, slot.runs);
@@ -217,6 +219,11 @@ class Comparer::Pair {
     };
     actual_elements_->begin(tile, slot.actual.buffer);
     expected_elements_->begin(tile, slot.expected.buffer);
+    read(tile, slot);
+    const RawElements a = slot.actual.part(actual_, 0, tile.count);
+    const RawElements b = slot.expected.part(expected_, 0, tile.count);
+    starts_same_ = are_same(a, b, true);
+    if (starts_same_) return;
     fit_ = fit_of(numbers(*actual_elements_, slot.actual),
                   numbers(*expected_elements_, slot.expected), actual_.dtype);
     if (fit_ && fit_->is_identity()) fit_.reset();
@@ -239,9 +246,13 @@ class Comparer::Pair {
 
   bool holds_fit() const { return fit_ && !fit_fails_; }
 
+  void read(const Tile& tile, Slot& slot) const {
+    actual_elements_->read(tile, slot.actual.buffer);
+    expected_elements_->read(tile, slot.expected.buffer);
+  }
+
   void work(Slot& slot) const {
-    actual_elements_->read(slot.tile, slot.actual.buffer);
-    expected_elements_->read(slot.tile, slot.expected.buffer);
+    if (slot.tile.first != 0) read(slot.tile, slot);  // or find_fit has done so
     if (map_) slot.errors.clear(*map_, slot.tile.first, slot.tile.count);
     for (std::int64_t start = 0; start < slot.tile.count; start += kChunk) {
       compare_chunk(start, std::min(kChunk, slot.tile.count - start), slot);
@@ -369,8 +380,8 @@ class Comparer::Pair {
   FailedRows failed_;
   std::optional<RowMask> mask_;
   std::optional<ErrorMap> map_;
-  bool was_fitted_ = false;
-  std::optional<Fit> fit_;  // of the first block
+  bool starts_same_ = false;  // the first block, byte by byte
+  std::optional<Fit> fit_;    // of the first block
   mutable std::atomic<bool> fit_fails_ = false;
   std::atomic<std::uint64_t> floor_ = 0;  // of the worst of the blocks that have left
 };
