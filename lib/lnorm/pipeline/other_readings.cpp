@@ -509,7 +509,8 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   const auto r = static_cast<double>(count);
   double weights = 0;  // columns in which it is not the one asked for
   double biases = 0;
-  double others = 0;  // in which either is not
+  double others = 0;     // in which either is not
+  double constants = 0;  // that depend on no x, as where they are not written
   for (std::size_t i = 0; i < n; ++i) {
     const Column& column = columns[i];
     const double spread = r * column.xx - column.x * column.x;
@@ -523,11 +524,13 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others += is_weight || is_bias ? 1 : 0;
+    constants += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
     setting.affine.weight[i] = weight;
     setting.affine.bias[i] = bias;
   }
   const auto count_of = static_cast<double>(n);
-  if (others < 0.9 * count_of) return {};
+  const bool has_most = others >= 0.9 * count_of;
+  if (others == 0 || (!has_most && constants > 0)) return {};
   double signal = 0;
   double errors = 0;
   for (const SampleRow& row : sample.rows) {
@@ -542,10 +545,11 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   std::string words;
   for (const auto& [changed, is_given, name] :
        {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
-    if (changed < 0.1 * count_of) continue;
+    if (changed < 0.1 * others) continue;
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
+  if (!has_most) words += concat(", in ", others, " of ", n, " columns");
   return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
 }
 
