@@ -91,6 +91,15 @@ class Mistakes(unittest.TestCase):
         report = lnorm.check(x, rms=True, dy=self.dy, actual_dweight=self.b)
         self.assertIsNone(report.tensors[0]["explained_by"])
 
+    def test_weight_in_some_columns(self):
+        x, w, b, xhat = self.x, self.w, self.b, self.xhat(self.x)
+        short = np.where(COLUMNS < LENGTH - 8, b, 0)
+        for y in xhat * np.where(COLUMNS < 64, bfloat16(w), w) + b, xhat * w + short:
+            self.names(["other-affine"], [(x, y.astype(np.float32))], weight=w, bias=b)
+        y = (xhat * w + b).astype(np.float32)
+        y[:, 7] = 0
+        self.assertIsNone(lnorm.check(x, y, weight=w, bias=b).explained_by)
+
     def test_other_sign(self):
         y = -(self.xhat(self.x) * self.w).astype(np.float32)
         for rows in 2, ROWS:
