@@ -57,7 +57,7 @@ void handle_signals() {
 // What the buffers of one tensor took serves the next: pages that are given back to the system come again as zeros, which takes longer
 // than to read a tensor into them.
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
