@@ -576,10 +576,28 @@ class Search {
     return result;
   }
 
-  bool is_explanation(const FormulaSums& fit) const {
-    // What is not finite counts in no sum of squares.
-    const bool is_nearer =
-        fit.excess <= exact_.excess / 4 || exact_.lost_numbers > fit.lost_numbers;
+  // What the formula asked for makes of elements for which the variant has a number.
+  FormulaSums fit_of_asked(const Variant& variant) const {
+    FormulaSums result;
+    VariantRow asked;
+    for (const SampleRow& sampled : sample_.rows) {
+      if (!evaluate(variant, sample_, sampled, row_) ||
+          !evaluate(asked_, sample_, sampled, asked)) {
+        continue;
+      }
+      for (std::size_t i = 0; i < asked.y.size(); ++i) {
+        if (std::isinf(row_.bound[i])) asked.bound[i] = kInfinity;
+      }
+      add_results(asked, setting_.output, result);
+    }
+    return result;
+  }
+
+  bool is_explanation(const Variant& variant, const FormulaSums& fit) const {
+    // Where the formula asked for is right, another one that gives the same explains nothing. What is not finite counts in no sum of squares.
+    const FormulaSums asked = fit_of_asked(variant);
+    const bool is_nearer = (asked.excess > 0 && fit.excess <= asked.excess / 4) ||
+                           asked.lost_numbers > fit.lost_numbers;
     return fit.explains_all() && (fit.certain > 0 || fit.lost > 0) &&
            2 * fit.certain >= fit.elements - fit.lost && is_nearer;
   }
@@ -592,7 +610,8 @@ class Search {
     const FormulaSums& found = proof.sums;
     if (found.elements == 0) return;
     // A whole arithmetic is as far from the output as the formula asked for: other things speak for it.
-    proof.explains = proof.variant.arithmetic ? found.explains_all() : is_explanation(found);
+    proof.explains =
+        proof.variant.arithmetic ? found.explains_all() : is_explanation(proof.variant, found);
     // A bound that is wide enough covers what is no such output as well.
     if (proof.explains || !found.explains_all()) proofs_.push_back(std::move(proof));
   }

@@ -67,8 +67,8 @@ std::optional<Fit> fit_of(std::vector<double> a, std::vector<double> e, DType dt
   a.resize(finite);
   e.resize(finite);
   if (!has_values(a) || !has_values(e)) return std::nullopt;
-  constexpr double kRounding = 0x1p-46;
   const auto n = static_cast<double>(a.size());
+  const double rounding = std::max(0x1p-46, 0x1p-51 * std::sqrt(n));  // of the sums
   const double mean_a = mean_of(a);
   const double mean_e = mean_of(e);
   double ee = 0;
@@ -90,11 +90,11 @@ std::optional<Fit> fit_of(std::vector<double> a, std::vector<double> e, DType dt
   Fit fit;
   fit.scale = shortest_decimal_near(
       scale, deviation / std::sqrt(ee) + spacing / greatest_of(e) +
-                 kRounding * (std::fabs(scale) + std::fabs(mean_a) / std::sqrt(ee / n)));
+                 rounding * (std::fabs(scale) + std::fabs(mean_a) / std::sqrt(ee / n)));
   const double offset = mean_a - fit.scale * mean_e;
   fit.offset = shortest_decimal_near(
       offset, deviation / std::sqrt(n) + spacing +
-                  kRounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
+                  rounding * (std::fabs(mean_a) + std::fabs(fit.scale * mean_e)));
   return fit;
 }
 

@@ -12,6 +12,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 
 namespace lnorm {
@@ -22,8 +23,7 @@ constexpr std::int64_t kMaxRowLength = std::int64_t{1} << 22;
 constexpr std::int64_t kMaxMeasured =
     65536;                              // elements of a row whose sums are run in several orders
 constexpr std::size_t kMostAxes = 4;    // whose orders are tried
-constexpr std::size_t kRows = 8;        // of the sample
-constexpr std::int64_t kElements = 64;  // of each of them
+constexpr std::int64_t kElements = 64;  // of each row of the sample
 
 std::string list_of(const Axes& axes, std::string_view between) {
   return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
@@ -75,15 +75,15 @@ class ElementFit {
   // Nothing where not all elements are explained, or the formula asked for is nearly as near: a bound of millions of additions covers
   // too much to explain anything by itself.
   std::optional<FormulaSums> found() const {
-    if (!sums_.explains_all() || sums_.excess > excess_of_exact_ / 4) return {};
+    const bool is_nearer = excess_of_exact_ > 0 && sums_.excess <= excess_of_exact_ / 4;
+    if (!sums_.explains_all() || !is_nearer) return {};
     return sums_;
   }
 
   // Calls add(row, i) for the elements that are looked at, until one is not explained.
   template <class Add>
   std::optional<FormulaSums> found_in(const Sample& sample, Add add) const {
-    for (std::size_t r = 0; r < std::min(kRows, sample.rows.size()); ++r) {
-      const SampleRow& row = sample.rows[r];
+    for (const SampleRow& row : sample.rows) {
       const std::size_t step = std::max<std::size_t>(1, row.x.size() / kElements);
       for (std::size_t i = 0; i < row.x.size(); i += step) {
         if (!add(row, i)) return {};
@@ -103,13 +103,13 @@ class ElementFit {
                           setting_.kernel);
   }
 
- private:
   // Of what is beyond half an ulp.
   double squared_excess(double actual, double y) const {
     const double excess = std::fabs(actual - y) - setting_.output.half_ulp(y);
     return excess > 0 ? excess * excess : 0;
   }
 
+ private:
   const JudgeSetting& setting_;
   FormulaSums sums_;
   double excess_of_exact_ = 0;
@@ -483,7 +483,8 @@ std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, con
 
 std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
                                             const ChooseKernel& choose) {
-  constexpr std::size_t kFewest = 4;  // rows, of which two may be anything
+  constexpr std::size_t kFewest = 4;        // rows, of which two may be anything
+  constexpr std::size_t kFewestOfSome = 8;  // where other columns are right
   const std::size_t count = sample.rows.size();
   if (!choose(kAffineId) || count < kFewest) return {};
   JudgeSetting setting = *sample.setting;
@@ -509,30 +510,37 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   const auto r = static_cast<double>(count);
   double weights = 0;  // columns in which it is not the one asked for
   double biases = 0;
-  double others = 0;     // in which either is not
+  NumberSet others{{}, static_cast<std::int64_t>(n), 0, {}};  // in which either is not
   double constants = 0;  // that depend on no x, as where they are not written
   for (std::size_t i = 0; i < n; ++i) {
     const Column& column = columns[i];
-    const double spread = r * column.xx - column.x * column.x;
+    const double mean = column.x / r;
+    const double spread = column.xx - mean * column.x;
     const bool is_told =
-        column.values.are_there() && spread > 0 && std::sqrt(spread) > 8 * r * column.error;
+        column.values.are_there() && spread > 0 && std::sqrt(r * spread) > 8 * r * column.error;
     if (!is_told) continue;
-    const double weight = (r * column.xy - column.x * column.y) / spread;
-    const double bias = (column.y - weight * column.x) / r;
-    const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > 8 * column.half_ulp;
-    const bool is_bias = std::fabs(bias - setting.affine.bias[i]) > 8 * column.half_ulp;
+    const double weight = (column.xy - mean * column.y) / spread;
+    const double bias = column.y / r - weight * mean;
+    // Six times what roundings do to a line through so many points.
+    const double noise = 3.5 * column.half_ulp;
+    const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > noise / std::sqrt(spread);
+    const bool is_bias =
+        std::fabs(bias - setting.affine.bias[i]) > noise * std::sqrt(1 / r + mean * mean / spread);
+    if (!is_weight && !is_bias) continue;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
-    others += is_weight || is_bias ? 1 : 0;
+    others.numbers.push_back(static_cast<std::int64_t>(i));
     constants += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
     setting.affine.weight[i] = weight;
     setting.affine.bias[i] = bias;
   }
-  const auto count_of = static_cast<double>(n);
-  const bool has_most = others >= 0.9 * count_of;
-  if (others == 0 || (!has_most && constants > 0)) return {};
+  const auto count_of_others = static_cast<double>(others.numbers.size());
+  const bool has_most = count_of_others >= 0.9 * static_cast<double>(n);
+  if (others.numbers.empty() || (!has_most && (constants > 0 || count < kFewestOfSome))) return {};
   double signal = 0;
   double errors = 0;
+  double excess = 0;
+  double excess_of_exact = 0;
   for (const SampleRow& row : sample.rows) {
     fill(row, setting.affine);
     for (std::size_t i = 0; i < n; ++i) {
@@ -540,16 +548,19 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
       if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};
       signal += y[i] * y[i];
       errors += off * off;
+      excess += lines.squared_excess(row.actual[i], y[i]);
+      excess_of_exact += lines.squared_excess(row.actual[i], row.exact[i]);
     }
   }
+  if (excess > excess_of_exact / 4) return {};
   std::string words;
   for (const auto& [changed, is_given, name] :
        {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
-    if (changed < 0.1 * others) continue;
+    if (changed < 0.1 * count_of_others) continue;
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
-  if (!has_most) words += concat(", in ", others, " of ", n, " columns");
+  if (!has_most) words += ", in " + words_of(others, "column");
   return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
 }
 
