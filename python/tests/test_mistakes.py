@@ -91,6 +91,19 @@ class Mistakes(unittest.TestCase):
         report = lnorm.check(x, rms=True, dy=self.dy, actual_dweight=self.b)
         self.assertIsNone(report.tensors[0]["explained_by"])
 
+    def test_no_name_for_what_is_right_elsewhere(self):
+        # Of these inputs other rows, axes and formulas give what is right, but in the row that is wrong.
+        arange = np.arange(256, dtype=np.float32).reshape(8, 32) / 8
+        signs = np.where(self.x[:16, :64] > 0, 1, -1).astype(np.float32)
+        equal = np.tile(self.x[:1, :64], (16, 1))
+        for x, rms in (arange, False), (signs, True), (equal, False):
+            for factor in 1.3, 1:
+                y = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + EPS) if rms else self.xhat(x)
+                y[-1] *= factor
+                y[-1, 5] += 1
+                report = lnorm.check(x, y.astype(np.float32), rms=rms)
+                self.assertIsNone(report.explained_by, str(report))
+
     def test_weight_in_some_columns(self):
         x, w, b, xhat = self.x, self.w, self.b, self.xhat(self.x)
         short = np.where(COLUMNS < LENGTH - 8, b, 0)

@@ -1,6 +1,8 @@
 #include "lnorm/pipeline/compare.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <random>
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/chunk.hpp"
@@ -263,4 +265,21 @@ TEST_CASE("tensors without elements are equal, and numbers are compared", "[pipe
   auto c = make_source<float>({}, DType::float32, {1});
   auto d = make_source<float>({}, DType::float32, {2});
   CHECK(lnorm::Comparer().compare(c, d, kExact, {10}).mismatched == 1);
+}
+
+TEST_CASE("a fit of float64 is told from a block of elements", "[compare]") {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  for (int number = 0; number < 24; ++number) {
+    const double scale = 1.1 + number;
+    std::vector<double> expected(lnorm::kComparedElements);
+    std::ranges::generate(expected, [&] { return normal(random); });
+    std::vector<double> actual = expected;
+    for (double& one : actual) one *= scale;
+    MemorySource a = make_source({std::ssize(actual)}, DType::float64, actual);
+    MemorySource b = make_source({std::ssize(actual)}, DType::float64, expected);
+    const Comparison found = lnorm::Comparer().compare(a, b, kExact);
+    REQUIRE(found.fit);
+    CHECK(found.fit->scale == scale);
+  }
 }
