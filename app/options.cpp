@@ -292,7 +292,8 @@ constexpr Option kOptions[] = {
                      {"training-mode training train use-global-stats momentum track-running-stats",
                       "with --mean and --variance it is the norm of evaluation, without them "
                       "that of training"}}}}),
-    Option("--rstd", kGiven, kNormalization, "T", "The same of their rstd, 1/s: s has eps in it, by --eps-on",
+    Option("--rstd", kGiven, kNormalization, "T",
+           "The same of their rstd, 1/s: s has eps in it, by --eps-on",
            set_tensor<TensorRole::rstd>, {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, without eps, as batch norm's running_var",
