@@ -104,7 +104,10 @@ group "300 tensors of 291x768 float32" \
   "cat a b > /dev/null" "cat a.safetensors b.safetensors > /dev/null" \
   "lnorm compare a b" "$lnorm compare a.safetensors b.safetensors" \
   "cat a > /dev/null" "cat a.safetensors > /dev/null" \
-  "lnorm stats a" "$lnorm stats a.safetensors"
+  "lnorm stats a" "$lnorm stats a.safetensors" \
+  "cat a > c" "cat a.safetensors > c.safetensors" \
+  "lnorm 'a:*' -o c" "$lnorm 'a.safetensors:*' -o c.safetensors"
+rm c.safetensors
 mkdir parts
 { npy_header '<f4' '(8,)'; head -c 32 /dev/urandom; } >part
 for i in $(seq 0 9999); do ln -s ../part "parts/h.$i.npy"; done
