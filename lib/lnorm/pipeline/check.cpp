@@ -302,9 +302,10 @@ class Checker {
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
         !result.slice && plan_.affine.is_plain() && !context.has_groups && inputs_.given == nullptr;
-    if (differs && is_whole && !result.diagnosis.explains_all()) {
-      explain_otherwise(sample, context, result);
-    }
+    // The noise of a whole narrow arithmetic covers another weight as well.
+    const bool is_open = !result.diagnosis.explains_all() ||
+                         result.diagnosis.explanations.front().variant.arithmetic;
+    if (differs && is_whole && is_open) explain_otherwise(sample, context, result);
     describe_contents(sample, result);
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();

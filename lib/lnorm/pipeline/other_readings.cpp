@@ -507,6 +507,14 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
           std::max(column.half_ulp, setting.output.half_ulp(std::fabs(row.actual[i])));
     }
   }
+  std::vector<char> are_beyond(n);  // what is asked for, at some element
+  for (const SampleRow& row : sample.rows) {
+    fill(row, setting.affine);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double half_ulp = setting.output.half_ulp(std::fabs(y[i]) + error[i]);
+      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[i] = 1;
+    }
+  }
   const auto r = static_cast<double>(count);
   double weights = 0;  // columns in which it is not the one asked for
   double biases = 0;
@@ -517,7 +525,7 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     const double mean = column.x / r;
     const double spread = column.xx - mean * column.x;
     const bool is_told =
-        column.values.are_there() && spread > 0 && std::sqrt(r * spread) > 8 * r * column.error;
+        column.values.are_there() && spread > 1 && std::sqrt(r * spread) > 8 * r * column.error;
     if (!is_told) continue;
     const double weight = (column.xy - mean * column.y) / spread;
     const double bias = column.y / r - weight * mean;
@@ -526,17 +534,18 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > noise / std::sqrt(spread);
     const bool is_bias =
         std::fabs(bias - setting.affine.bias[i]) > noise * std::sqrt(1 / r + mean * mean / spread);
-    if (!is_weight && !is_bias) continue;
+    setting.affine.weight[i] = weight;
+    setting.affine.bias[i] = bias;
+    if (!is_weight && !is_bias && are_beyond[i] == 0) continue;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others.numbers.push_back(static_cast<std::int64_t>(i));
     constants += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
-    setting.affine.weight[i] = weight;
-    setting.affine.bias[i] = bias;
   }
   const auto count_of_others = static_cast<double>(others.numbers.size());
   const bool has_most = count_of_others >= 0.9 * static_cast<double>(n);
-  if (others.numbers.empty() || (!has_most && (constants > 0 || count < kFewestOfSome))) return {};
+  const double most = std::max(weights, biases);
+  if (most == 0 || (!has_most && (constants > 0 || count < kFewestOfSome))) return {};
   double signal = 0;
   double errors = 0;
   double excess = 0;
@@ -556,7 +565,7 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   std::string words;
   for (const auto& [changed, is_given, name] :
        {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
-    if (changed < 0.1 * count_of_others) continue;
+    if (changed < 0.1 * most) continue;
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
