@@ -525,7 +525,8 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     const double mean = column.x / r;
     const double spread = column.xx - mean * column.x;
     const bool is_told =
-        column.values.are_there() && spread > 1 && std::sqrt(r * spread) > 8 * r * column.error;
+        column.values.are_there() && spread > 0 &&
+        std::sqrt(spread) > std::max(8 * std::sqrt(r) * column.error, 64 * column.half_ulp);
     if (!is_told) continue;
     const double weight = (column.xy - mean * column.y) / spread;
     const double bias = column.y / r - weight * mean;
@@ -545,7 +546,8 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   const auto count_of_others = static_cast<double>(others.numbers.size());
   const bool has_most = count_of_others >= 0.9 * static_cast<double>(n);
   const double most = std::max(weights, biases);
-  if (most == 0 || (!has_most && (constants > 0 || count < kFewestOfSome))) return {};
+  if (most == 0 || constants > (has_most ? count_of_others / 2 : 0)) return {};
+  if (!has_most && count < kFewestOfSome) return {};
   double signal = 0;
   double errors = 0;
   double excess = 0;
