@@ -493,26 +493,24 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   std::vector<Column> columns(n);
   std::vector<double> y;
   std::vector<double> error;
-  const auto fill = [&](const SampleRow& row, const AffineNumbers& affine) {
-    fill_line(lines.line_of(row.x, setting.formula), row.x, affine, y, error);
-  };
+  std::vector<RowLine> of_rows;
+  of_rows.reserve(count);
+  std::vector<char> are_beyond(n);  // what is asked for, at some element
   const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
   for (const SampleRow& row : sample.rows) {
-    fill(row, none);
+    of_rows.push_back(lines.line_of(row.x, setting.formula));
+    fill_line(of_rows.back(), row.x, setting.affine, y, error);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double half_ulp = setting.output.half_ulp(std::fabs(y[i]) + error[i]);
+      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[i] = 1;
+    }
+    fill_line(of_rows.back(), row.x, none, y, error);
     for (std::size_t i = 0; i < n; ++i) {
       Column& column = columns[i];
       column.add(y[i], row.actual[i]);
       column.error = std::max(column.error, error[i]);
       column.half_ulp =
           std::max(column.half_ulp, setting.output.half_ulp(std::fabs(row.actual[i])));
-    }
-  }
-  std::vector<char> are_beyond(n);  // what is asked for, at some element
-  for (const SampleRow& row : sample.rows) {
-    fill(row, setting.affine);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double half_ulp = setting.output.half_ulp(std::fabs(y[i]) + error[i]);
-      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[i] = 1;
     }
   }
   const auto r = static_cast<double>(count);
@@ -552,8 +550,9 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   double errors = 0;
   double excess = 0;
   double excess_of_exact = 0;
-  for (const SampleRow& row : sample.rows) {
-    fill(row, setting.affine);
+  for (std::size_t k = 0; k < count; ++k) {
+    const SampleRow& row = sample.rows[k];
+    fill_line(of_rows[k], row.x, setting.affine, y, error);
     for (std::size_t i = 0; i < n; ++i) {
       const double off = std::fabs(row.actual[i] - y[i]);
       if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};
