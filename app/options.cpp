@@ -293,8 +293,8 @@ constexpr Option kOptions[] = {
                       "with --mean and --variance it is the norm of evaluation, without them "
                       "that of training"}}}}),
     Option("--rstd", kGiven, kNormalization, "T",
-           "The same of their rstd, 1/s: s has eps in it, by --eps-on",
-           set_tensor<TensorRole::rstd>, {.one_of = "--rstd --variance"}),
+           "The same of their rstd, 1/s, where s contains eps", set_tensor<TensorRole::rstd>,
+           {.one_of = "--rstd --variance"}),
     Option("--variance", kGiven, kNormalization, "T",
            "The same of the variances, without eps, as batch norm's running_var",
            set_tensor<TensorRole::variance>,

@@ -54,8 +54,7 @@ void handle_signals() {
   *static_cast<volatile std::byte*>(room.data()) = std::byte{};
 }
 
-// What the buffers of one tensor took serves the next: pages that are given back to the system come again as zeros, which takes longer
-// than to read a tensor into them.
+// Freed buffers stay for the next tensor. The system would zero their pages again, which takes longer than reading a tensor into them.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);

@@ -21,8 +21,7 @@ Ending run_command(int argc, const char* const* argv, const Program& program, Ra
 // Runs the program in a process that is alone: complains on standard error if it fails. Returns the exit status.
 int run_program(int argc, const char* const* argv);
 
-// Memory, standard streams and signals, as a program has them that is alone, may be anywhere in a pipe and leaves no temporary file
-// behind.
+// Sets up memory, standard streams and signals for a process that is alone, may be anywhere in a pipe, and leaves no temporary file behind.
 void set_up_process();
 
 }  // namespace lnorm::app

@@ -594,7 +594,7 @@ class Search {
   }
 
   bool is_explanation(const Variant& variant, const FormulaSums& fit) const {
-    // Where the formula asked for is right, another one that gives the same explains nothing. What is not finite counts in no sum of squares.
+    // A variant that gives the same where the formula asked for is right explains nothing. What is not finite is in no sum of squares.
     const bool has_all = fit.certain == exact_.elements;
     const FormulaSums asked = has_all ? exact_ : fit_of_asked(variant);
     const bool is_nearer = (asked.excess > 0 && fit.excess <= asked.excess / 4) ||

@@ -48,7 +48,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   GradientLine line;
   line.is_bounded = errors.is_bounded;
   // What the other root is off by, beside its part in s.
-  const bool has_root = formula.eps_on != EpsOn::variance && !has_saved && !variant.backward.is_t_s;
+  const bool has_root = formula.eps_on != EpsOn::variance && !has_saved && !variant.backward.t_is_s;
   const double root = has_root ? std::sqrt(statistics.variance) : s;
   const bool is_max = has_root && formula.eps_on == EpsOn::max;
   const bool is_eps =

@@ -49,7 +49,7 @@ struct Backward {
   std::optional<std::int64_t> summed = {};   // so many elements of a row, if not all
   bool summed_of_warp = false;               // so many elements as a warp has, of each so many
   int divisions = 1;                         // by s, at the end
-  bool is_t_s = false;                       // s stands for t
+  bool t_is_s = false;                       // s stands for t
   bool adds_dy = false;                      // to dx
   bool xhat_has_affine = false;              // weight and bias are in xhat
   double factor = 1;                         // of all of the gradient

@@ -582,7 +582,7 @@ bool divided_twice(Variant& v, const Context& c, double) {
 
 bool s_for_t(Variant& v, const Context& c, double) {
   const Formula& formula = c.setting.formula;
-  v.backward.is_t_s = true;
+  v.backward.t_is_s = true;
   return is_of_dx(c) && formula.eps_on != EpsOn::variance && formula.eps > 0 && !c.has_given &&
          !c.has_saved && !c.dx_is_zero();
 }

@@ -289,6 +289,26 @@ struct Column {
     xy += xhat * actual;
     values.add(xhat);
   }
+
+  // By least squares; the errors are six times what roundings do to a line through so many points.
+  struct Line {
+    double weight;
+    double bias;
+    double weight_error;
+    double bias_error;
+  };
+  // Nothing where the points tell none.
+  std::optional<Line> line(double rows) const {
+    const double mean = x / rows;
+    const double spread = xx - mean * x;
+    const bool is_told = values.are_there() && spread > 0 &&
+                         std::sqrt(spread) > std::max(8 * std::sqrt(rows) * error, 64 * half_ulp);
+    if (!is_told) return {};
+    const double weight = (xy - mean * y) / spread;
+    const double noise = 3.5 * half_ulp;
+    return Line{weight, y / rows - weight * mean, noise / std::sqrt(spread),
+                noise * std::sqrt(1 / rows + mean * mean / spread)};
+  }
 };
 
 std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Sample& sample,
@@ -495,7 +515,7 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   std::vector<double> error;
   std::vector<RowLine> of_rows;
   of_rows.reserve(count);
-  std::vector<char> are_beyond(n);  // what is asked for, at some element
+  std::vector<char> are_beyond(n);  // columns that what is asked for does not explain
   const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
   for (const SampleRow& row : sample.rows) {
     of_rows.push_back(lines.line_of(row.x, setting.formula));
@@ -519,27 +539,17 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
   NumberSet others{{}, static_cast<std::int64_t>(n), 0, {}};  // in which either is not
   double constants = 0;  // that depend on no x, as where they are not written
   for (std::size_t i = 0; i < n; ++i) {
-    const Column& column = columns[i];
-    const double mean = column.x / r;
-    const double spread = column.xx - mean * column.x;
-    const bool is_told =
-        column.values.are_there() && spread > 0 &&
-        std::sqrt(spread) > std::max(8 * std::sqrt(r) * column.error, 64 * column.half_ulp);
-    if (!is_told) continue;
-    const double weight = (column.xy - mean * column.y) / spread;
-    const double bias = column.y / r - weight * mean;
-    // Six times what roundings do to a line through so many points.
-    const double noise = 3.5 * column.half_ulp;
-    const bool is_weight = std::fabs(weight - setting.affine.weight[i]) > noise / std::sqrt(spread);
-    const bool is_bias =
-        std::fabs(bias - setting.affine.bias[i]) > noise * std::sqrt(1 / r + mean * mean / spread);
-    setting.affine.weight[i] = weight;
-    setting.affine.bias[i] = bias;
+    const auto line = columns[i].line(r);
+    if (!line) continue;
+    const bool is_weight = std::fabs(line->weight - setting.affine.weight[i]) > line->weight_error;
+    const bool is_bias = std::fabs(line->bias - setting.affine.bias[i]) > line->bias_error;
+    setting.affine.weight[i] = line->weight;
+    setting.affine.bias[i] = line->bias;
     if (!is_weight && !is_bias && are_beyond[i] == 0) continue;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
     others.numbers.push_back(static_cast<std::int64_t>(i));
-    constants += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
+    constants += std::fabs(line->weight) <= 8 * columns[i].half_ulp ? 1 : 0;
   }
   const auto count_of_others = static_cast<double>(others.numbers.size());
   const bool has_most = count_of_others >= 0.9 * static_cast<double>(n);

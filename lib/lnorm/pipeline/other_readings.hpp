@@ -27,7 +27,7 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
 //   four axes and 2^22 elements, which are held
 // - x is the norm of the output
 // - each row is the norm of another one: in tensors of up to 2^26 elements
-// - another weight or bias: in nine columns of ten, or in some if eight rows or more are looked at; by least squares
+// - another weight or bias, by least squares over at least four rows; over eight where it is another in less than nine columns of ten
 // plan: of x, which has random access.
 std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
                                                    const Sample& sample,
