@@ -24,30 +24,61 @@ void raise(std::optional<Greatest<T>>& greatest, T value, const ElementPair& at)
   if (!greatest || value > greatest->value) greatest = Greatest<T>{value, at};
 }
 
+// detail::ordinal_of a number of float32, rounded to T (nearest, ties to even), or of any rounded to float32. It is
+// not beyond T. In 32 bits and without branches: compilers vectorize it.
+template <class T>
+std::int32_t short_ordinal(double value) {
+  constexpr FloatFormat kFormat = float_format(dtype_of<T>());
+  constexpr int kDropped = 24 - kFormat.precision;
+  // Subnormals are float32's where this is 0.
+  constexpr int kLeastNormal = kFormat.least_exponent + kFormat.precision - 1 + 126;
+  const auto number = static_cast<float>(value);
+  std::int32_t size = std::bit_cast<std::int32_t>(number) & 0x7fff'ffff;
+  std::int32_t subnormal = 0;
+  if constexpr (kLeastNormal > 0) {
+    // Steps up to the least normal number, which a sum with 2^23 of them counts, then those from it on.
+    constexpr auto kCounting = std::bit_cast<float>((127 + 23 + kFormat.least_exponent) << 23);
+    constexpr std::int32_t kFirst = (kLeastNormal + 1) << 23;
+    const std::int32_t below = size < kFirst ? size : kFirst;
+    subnormal = std::bit_cast<std::int32_t>(std::bit_cast<float>(below) + kCounting) & 0x7f'ffff;
+    size = (size > kFirst ? size : kFirst) - kFirst;
+  }
+  if constexpr (kDropped > 0) {
+    size = (size + (1 << (kDropped - 1)) - 1 + ((size >> kDropped) & 1)) >> kDropped;
+  }
+  const std::int32_t minus = std::bit_cast<std::int32_t>(number) >> 31;
+  return ((size + subnormal) ^ minus) - minus;
+}
+
 // Distances in steps of the expected dtype, whose C++ type is T.
 template <class T>
 struct Steps {
-  static std::uint64_t rank(const ElementPair& pair, double) {
+  // Whether the others are floats that float32 has, or T is float32.
+  bool is_short = false;
+
+  std::uint64_t rank(const ElementPair& pair, double) const {
+    if constexpr (kInBlocks) {
+      if (is_short && std::fabs(pair.actual.high) <= kGreatest) {
+        return in_block(pair.actual.high, pair.expected.high);
+      }
+    }
     return ulp_distance<T>(pair.actual, pair.expected);
+  }
+  // The same of two numbers up to the greatest.
+  static std::uint32_t in_block(double actual, double expected) {
+    const std::int32_t a = short_ordinal<T>(actual);
+    const std::int32_t e = short_ordinal<T>(expected);
+    return static_cast<std::uint32_t>(std::max(a, e)) - static_cast<std::uint32_t>(std::min(a, e));
   }
   static std::size_t class_of(std::uint64_t rank) { return UlpCounts::class_of_steps(rank); }
   static bool rounds_to(double, double) { return false; }
   static bool is_misrounded_tie(std::uint64_t, const ElementPair&, double) { return false; }
 
   static constexpr bool kReal = false;
-  static constexpr bool kInBlocks = std::is_same_v<T, float>;
+  static constexpr bool kInBlocks =
+      std::is_same_v<T, float> || (SmallFloat<T> && !std::is_same_v<T, Float8E8M0>);
+  static constexpr double kGreatest = float_format(dtype_of<T>()).greatest;
 };
-
-// ulp_distance<float> of two numbers that are not beyond float32, in 32 bits: compilers vectorize it.
-std::uint32_t float_steps(double actual, double expected) {
-  const auto ordinal = [](double value) {
-    const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(value));
-    return ((bits & 0x7fff'ffff) ^ (bits >> 31)) - (bits >> 31);
-  };
-  const std::int32_t a = ordinal(actual);
-  const std::int32_t e = ordinal(expected);
-  return static_cast<std::uint32_t>(std::max(a, e)) - static_cast<std::uint32_t>(std::min(a, e));
-}
 
 // Real distances, in ulp of the actual dtype at expected, which may be beyond its range.
 class Reals {
@@ -137,7 +168,8 @@ class Pass {
     const std::int64_t end = first + run.count;
     std::int64_t i = first;
     if constexpr (Measure::kInBlocks) {
-      while (any_ && i + kBlock <= end && passes_block(actual, expected, i)) i += kBlock;
+      while (measure_.is_short && any_ && i + kBlock <= end && passes_block(actual, expected, i))
+        i += kBlock;
     }
     // Where a block does not pass, the next ones hardly do.
     for (; i < end; ++i) {
@@ -158,22 +190,22 @@ class Pass {
     std::uint32_t steps[kBlock];
     const double absolute =
         std::min({absolute_, run_bounds_.absolute, std::numeric_limits<double>::max()});
-    constexpr double kMost = std::numeric_limits<float>::max();
+    constexpr double kMost = Measure::kGreatest;
     int others = 0;
+    int near = 0;  // relative differences that may be among the greatest
     for (std::int64_t k = 0; k < kBlock; ++k) {
       const std::int64_t i = first + k;
       const double difference = std::fabs(actual.high[i] - expected.high[i]);
       const double size = std::fabs(expected.high[i]);
+      near |= static_cast<int>(!(difference <= relative_ * size));
       others |= static_cast<int>(!(difference <= absolute)) |
-                static_cast<int>(!(difference <= relative_ * size)) |
                 static_cast<int>(!(difference <= bounds_.atol + bounds_.rtol * size)) |
-                static_cast<int>(!(std::fabs(actual.high[i]) <= kMost)) |
-                static_cast<int>(actual.low[i] != 0) | static_cast<int>(expected.low[i] != 0);
+                static_cast<int>(!(std::fabs(actual.high[i]) <= kMost));
     }
-    if (others != 0) return false;
+    if (others != 0 || (near != 0 && raises_relative(actual, expected, first))) return false;
     std::uint32_t greatest = 0;
     for (std::int64_t k = 0; k < kBlock; ++k) {
-      steps[k] = float_steps(actual.high[first + k], expected.high[first + k]);
+      steps[k] = Measure::in_block(actual.high[first + k], expected.high[first + k]);
       greatest = std::max(greatest, steps[k]);
     }
     if (greatest > std::min(rank_, run_bounds_.rank)) return false;
@@ -183,6 +215,18 @@ class Pass {
     }
     comparison_.elements += kBlock;
     return true;
+  }
+
+  // Many elements of few bits have the greatest relative difference: those raise nothing.
+  bool raises_relative(const Chunk& actual, const Chunk& expected, std::int64_t first) const {
+    int raises = 0;
+    for (std::int64_t i = first; i < first + kBlock; ++i) {
+      const double difference = std::fabs(actual.high[i] - expected.high[i]);
+      const double quotient = difference / std::fabs(expected.high[i]);
+      raises |=
+          static_cast<int>(difference > 0) & static_cast<int>(!(quotient <= greatest_relative_));
+    }
+    return raises != 0;
   }
 
   void add_errors(const Chunk& actual, const Chunk& expected, std::int64_t first,
@@ -286,7 +330,8 @@ class Pass {
     const double row_ulps = std::min(comparison_.row_ulps->value, worst.row_ulps);
     absolute_ = std::min(absolute_,
                          run_->scale.ulp > 0 ? greatest_difference(row_ulps, run_->scale.ulp) : 0);
-    relative_ = std::min(comparison_.relative->value, worst.relative) * (1 - 0x1p-50);
+    greatest_relative_ = std::min(comparison_.relative->value, worst.relative);
+    relative_ = greatest_relative_ * (1 - 0x1p-50);
     rank_ = std::min(comparison_.ulps->value.rank, worst.ulp_rank);
   }
 
@@ -302,6 +347,7 @@ class Pass {
   UlpCounts others_;  // of every second pair of blocks: adding to one count waits for the last time
   bool any_ = false;
   double absolute_ = 0;
+  double greatest_relative_ = 0;
   double relative_ = 0;
   std::uint64_t rank_ = 0;
 };
@@ -483,7 +529,9 @@ void compare_elements(const Chunk& actual, const Chunk& expected, std::span<cons
     }
   };
   if (is_wider(expected_dtype, actual_dtype)) return see_all(Reals(actual_dtype));
-  visit(expected_dtype, [&]<class T>(T) { see_all(Steps<T>{}); });
+  const bool is_short = is_floating(actual_dtype) && (expected_dtype == DType::float32 ||
+                                                      float_format(actual_dtype).precision <= 24);
+  visit(expected_dtype, [&]<class T>(T) { see_all(Steps<T>{is_short}); });
 }
 
 void compare_same_elements(const RawElements& elements, Comparison& comparison) {

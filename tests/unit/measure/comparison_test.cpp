@@ -286,6 +286,39 @@ TEST_CASE("of dtypes of which neither is wider distances are steps", "[measure]"
   CHECK(lnorm::is_wider(DType::float64, DType::float32));
 }
 
+TEST_CASE("distances of many pairs at once are those of each", "[measure]") {
+  const DType expected = GENERATE(DType::float16, DType::bfloat16, DType::float8_e4m3fn,
+                                  DType::float8_e5m2, DType::float8_e4m3fnuz, DType::float32);
+  const DType wider = GENERATE(DType::boolean, DType::float32, DType::float64);
+  const DType actual = wider == DType::boolean ? expected : wider;
+  CAPTURE(lnorm::name(actual), lnorm::name(expected));
+  const lnorm::FloatFormat format = lnorm::float_format(expected);
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponents(format.least_exponent - 2,
+                                                   std::log2(format.greatest));
+  // The first pair has the greatest differences, so that no other raises one.
+  std::vector<double> as{format.greatest};
+  std::vector<double> es{-std::ldexp(1.0, format.least_exponent)};
+  for (int i = 1; i < lnorm::kChunk; ++i) {
+    // Halves, quarters and eighths of a step from the other, which is an element of its dtype.
+    const double sign = random() % 2 == 0 ? 1 : -1;
+    const double near = sign * std::exp2(exponents(random));
+    const double ulp = lnorm::ulp_at(near, expected);
+    es.push_back(std::clamp(ulp * std::round(near / ulp), -format.greatest, format.greatest));
+    const double eighths = actual == expected ? 2 : 1;
+    const double away = eighths * static_cast<double>(random() % 17) - 8 * eighths;
+    as.push_back(std::clamp(es.back() + away * ulp / 8, -format.greatest, format.greatest));
+    if (actual == expected) as.back() = ulp * std::round(as.back() / ulp);
+  }
+  lnorm::UlpCounts counts;
+  for (std::size_t i = 0; i < as.size(); ++i) {
+    counts.add(lnorm::UlpCounts::class_of_steps(lnorm::ulp_distance({as[i]}, {es[i]}, expected)));
+  }
+  const Comparison result = comparison_of(as, es, {}, 10, actual, expected);
+  CHECK(result.ulp_counts == counts);
+  CHECK(result.absolute->at.position == 0);
+}
+
 TEST_CASE("every criterion fails by itself, and is named with what was found", "[measure]") {
   using lnorm::Criterion;
   // Errors 0, 2, 0, 0 of 3, 4, 0, 0: RMSE 1, mean absolute 1/2, SQNR 10 log10(25/4), cosine 33 / sqrt(45 * 25).
