@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -87,11 +88,13 @@ json report_of(const std::string& command) {
 }
 
 bool says(const std::string& words, const std::string& key) {
-  for (const std::string& code : quoted(words)) {
-    const Words all = words_of(code, R"([^A-Za-z_]+)");
-    if (std::ranges::find(all, key) != all.end()) return true;
+  static std::map<std::string, Words>
+      codes;  // of words: finding them takes longer than the reports
+  const auto [known, is_new] = codes.try_emplace(words);
+  if (is_new) {
+    for (const std::string& code : quoted(words)) known->second += words_of(code, R"([^A-Za-z_]+)");
   }
-  return false;
+  return std::ranges::find(known->second, key) != known->second.end();
 }
 
 bool is_within(const std::string& key, const std::string& object) {

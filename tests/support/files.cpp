@@ -134,17 +134,19 @@ std::string safetensors(std::string_view header, std::string_view data) {
 
 std::string safetensors_entry(std::string_view name, std::string_view dtype, std::string_view shape,
                               std::uint64_t begin, std::uint64_t end) {
-  std::ostringstream text;
-  text << '"' << name << R"(":{"dtype":")" << dtype << R"(","shape":)" << shape
-       << R"(,"data_offsets":[)" << begin << ',' << end << "]}";
-  return std::move(text).str();
+  std::string text = "\"";
+  text.append(name).append(R"(":{"dtype":")").append(dtype).append(R"(","shape":)").append(shape);
+  text.append(R"(,"data_offsets":[)").append(std::to_string(begin)).append(",");
+  return text.append(std::to_string(end)).append("]}");
 }
 
 std::string waves(const std::vector<std::int64_t>& shape, double step) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < product(shape); ++i) {
-    values.push_back(static_cast<float>(std::sin(step * static_cast<double>(i * i % 100'003)) +
-                                        static_cast<double>(i % 11)));
+  std::vector<float> values(static_cast<std::size_t>(product(shape)));
+  std::int64_t i = 0;
+  for (float& value : values) {
+    value = static_cast<float>(std::sin(step * static_cast<double>(i * i % 100'003)) +
+                               static_cast<double>(i % 11));
+    ++i;
   }
   return npy_of<float>(shape, values);
 }
