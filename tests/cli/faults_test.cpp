@@ -242,7 +242,7 @@ Check fails(const Words& names, const std::string& reason) {
     CHECK(expected.outcome.out.starts_with(outcome.out));
     outcome.out.clear();
     CHECK(refusal_fault(outcome, {}) == "");
-    const std::regex option("^lnorm: (x.npz:x: )?((cannot (create|write) )?--?[a-z-]+ )?");
+    static const std::regex option("^lnorm: (x.npz:x: )?((cannot (create|write) )?--?[a-z-]+ )?");
     const std::string place_and_reason =
         std::regex_replace(outcome.err, option, "", std::regex_constants::format_first_only);
     CHECK(std::any_of(names.begin(), names.end(), [&](const std::string& name) {

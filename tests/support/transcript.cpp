@@ -39,7 +39,7 @@ std::string with_options(const std::string& command, const std::string& options)
   if (!std::regex_search(command, check, std::regex("lnorm check [^;|]*"))) return "";
   std::string result = check.str();
   std::string given = options;
-  const std::regex without("without (--[a-z-]+) ?");
+  static const std::regex without("without (--[a-z-]+) ?");
   for (std::smatch match; std::regex_search(given, match, without);) {
     result = std::regex_replace(result, std::regex(match.str(1) + "( [^- ][^ ]*)?"), "");
     given = match.prefix().str() + match.suffix().str();
@@ -52,9 +52,9 @@ std::string with_options(const std::string& command, const std::string& options)
 std::string script_of_advice(const Example& example) {
   std::string script;
   std::istringstream lines(example.prints);
-  const std::regex advice(
+  static const std::regex advice(
       "details: (lnorm .*)|hint: (?:here it is )?(lnorm( [a-z]+)? --(help|version)).*");
-  const std::regex cause("cause: .* \\([^ ]+; (.*)\\): every element");
+  static const std::regex cause("cause: .* \\([^ ]+; (.*)\\): every element");
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     std::string command;
