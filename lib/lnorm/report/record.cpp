@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
@@ -11,33 +12,98 @@ namespace lnorm {
 
 namespace {
 
+bool is_absent(const Figure& figure) {
+  return figure.key.empty() || std::holds_alternative<Absent>(figure.value);
+}
+
+bool is_null(const Figure& figure) {
+  const auto* const record = std::get_if<Record>(&figure.value);
+  return is_absent(figure) || std::holds_alternative<std::monostate>(figure.value) ||
+         (record != nullptr && std::ranges::all_of(*record, is_null));
+}
+
+// Without a tree of objects, which of many rows would take longer than all else.
 struct ToJson {
-  Json operator()(std::monostate) const { return nullptr; }
-  Json operator()(Absent) const { return nullptr; }
-  Json operator()(Undefined) const { return "NaN"; }
-  Json operator()(double value) const {
-    if (std::isnan(value)) return "NaN";
-    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-    return value;
+  std::string& text;
+
+  void operator()(std::monostate) const { text += "null"; }
+  void operator()(Absent) const { text += "null"; }
+  void operator()(Undefined) const { (*this)(kNan); }
+  void operator()(bool value) const { text += value ? "true" : "false"; }
+  void operator()(std::int64_t value) const { text += std::to_string(value); }
+  void operator()(double value) const {
+    if (std::isnan(value)) {
+      text += R"("NaN")";
+    } else if (std::isinf(value)) {
+      text += value < 0 ? R"("-Infinity")" : R"("Infinity")";
+    } else {
+      char buffer[64];
+      text.append(buffer, nlohmann::detail::to_chars(buffer, std::end(buffer), value));
+    }
   }
-  Json operator()(const Element& element) const {
+  void operator()(const Element& element) const {
     if (is_floating(element.dtype)) return (*this)(element.value.high);
-    const Int128 integer = integer_of(element.value);
-    if (integer < 0) return static_cast<std::int64_t>(integer);
-    return static_cast<std::uint64_t>(integer);
+    text += value_text(element.value, element.dtype);
   }
-  Json operator()(Ulps ulps) const {
-    return ulps.is_real ? (*this)(ulps.value()) : Json(ulps.rank);
+  void operator()(Ulps ulps) const {
+    if (ulps.is_real) return (*this)(ulps.value());
+    text += std::to_string(ulps.rank);
   }
-  Json operator()(const Record& record) const { return json_of(record); }
-  Json operator()(const std::vector<Record>& records) const {
-    Json list = Json::array();
-    for (const Record& record : records) list.push_back(json_of(record));
-    return list;
+  void operator()(std::string_view words) const {
+    const bool is_plain = std::ranges::all_of(
+        words, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+    text += is_plain ? concat('"', words, '"') : json_text(words);
   }
   template <class T>
-  Json operator()(const T& value) const {
-    return value;
+  void operator()(const std::vector<T>& list) const {
+    text += '[';
+    for (const T& item : list) {
+      if (&item != list.data()) text += ',';
+      (*this)(item);
+    }
+    text += ']';
+  }
+  void operator()(const Record& record) const {
+    text += '{';
+    add_members(record);
+    text += '}';
+  }
+
+  void add_members(const Record& record) const {
+    for (const Figure& figure : record) {
+      if (is_absent(figure)) continue;
+      const std::size_t dot = figure.key.find('.');
+      if (dot == figure.key.npos) {
+        add_member(figure.key, figure);
+        continue;
+      }
+      // The first part of an object has the others with it, wherever they stand.
+      const std::string_view object = figure.key.substr(0, dot + 1);
+      std::vector<const Figure*> parts;
+      for (const Figure& part : record) {
+        if (part.key.starts_with(object) && !is_absent(part)) parts.push_back(&part);
+      }
+      if (parts.front() != &figure) continue;
+      add_key(figure.key.substr(0, dot));
+      if (std::ranges::all_of(parts, [](const Figure* part) { return is_null(*part); })) {
+        text += "null";
+        continue;
+      }
+      text += '{';
+      for (const Figure* const part : parts) add_member(part->key.substr(dot + 1), *part);
+      text += '}';
+    }
+  }
+
+  void add_member(std::string_view key, const Figure& figure) const {
+    add_key(key);
+    if (is_null(figure)) return (*this)(std::monostate());
+    std::visit(*this, static_cast<const AnyValue&>(figure.value));
+  }
+
+  void add_key(std::string_view key) const {
+    if (text.back() != '{') text += ',';
+    text.append("\"").append(key).append("\":");
   }
 };
 
@@ -91,10 +157,11 @@ std::string joined_columns(const Record& record, TextOf text_of) {
   return line + '\n';
 }
 
-Json headed(std::string_view command, const Record& report) {
-  Json result{{"schema", 1}, {"command", command}};
-  result.update(json_of(report));
-  return result;
+// The report up to the brace that closes it.
+std::string headed(std::string_view command, const Record& report) {
+  std::string text = concat(R"({"schema":1,"command":")", command, '"');
+  ToJson{text}.add_members(report);
+  return text;
 }
 
 }  // namespace
@@ -128,46 +195,33 @@ Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
           {"groups", x.split ? Value(x.shape[*x.split]) : Absent()}};
 }
 
-Json json_of(const Record& record) {
-  Json json = Json::object();
-  for (const auto& [key, value, words, column, came] : record) {
-    if (key.empty() || std::holds_alternative<Absent>(value)) continue;
-    const std::size_t dot = key.find('.');
-    Json& object = dot == key.npos ? json : json[std::string(key.substr(0, dot))];
-    object[std::string(key.substr(dot + 1))] = visited(ToJson(), value);
-  }
-  for (Json& member : json) {
-    const auto is_null = [](const Json& part) { return part.is_null(); };
-    if (member.is_object() && std::ranges::all_of(member, is_null)) member = nullptr;
-  }
-  return json;
-}
-
 std::string json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void write_json(std::string_view command, const Record& report, ByteSink& bytes) {
-  bytes.write(json_text(headed(command, report)) + '\n');
+  bytes.write(headed(command, report) + "}\n");
 }
 
 JsonList::JsonList(std::string_view command, const Record& head, std::string_view key,
                    ByteSink& bytes, const std::optional<Top>& top)
     : bytes_(bytes), end_(top ? "]}" : "]") {
-  std::string text = json_text(headed(command, head));
-  text.pop_back();  // the brace that closes it
+  std::string text = headed(command, head);
   if (top) text += concat(R"(,"top":{"by":")", name(top->by), '"');
   bytes_.write(concat(text, ",\"", key, "\":["));
 }
 
 void JsonList::add(const Record& item) {
-  bytes_.write((is_first_ ? "" : ",") + json_text(json_of(item)));
+  text_ = is_first_ ? "" : ",";
+  ToJson{text_}(item);
+  bytes_.write(text_);
   is_first_ = false;
 }
 
 void JsonList::finish(const Record& tail) {
-  const std::string text = json_text(json_of(tail)).erase(0, 1);
-  bytes_.write(concat(end_, tail.empty() ? "" : ",", text, '\n'));
+  text_ = end_;
+  ToJson{text_}.add_members(tail);
+  bytes_.write(text_ + "}\n");
 }
 
 std::string csv_names(const Record& record) {

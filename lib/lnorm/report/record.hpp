@@ -97,14 +97,11 @@ Value if_any(const Optional& value) {
 Record normalization_record(const TensorInfo& x, DType out, const Axes& axes,
                             const Formula& formula);
 
-// Numbers, exactly; where they are not finite the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol
-// Buffers has it.
-Json json_of(const Record& record);
-
 // The text is one line. Bytes of a name that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& json);
 
-// Writes what a command reports, under the keys that all reports begin with.
+// Writes what a command reports, under the keys that all reports begin with. Numbers are exact; where they are not finite they
+// are the strings "NaN", "Infinity" and "-Infinity", as the JSON form of Protocol Buffers has it.
 void write_json(std::string_view command, const Record& report, ByteSink& bytes);
 
 // A report in which the items of a list come one by one: {head, "key":[items], tail}. Those that stand out are in
@@ -119,6 +116,7 @@ class JsonList {
  private:
   ByteSink& bytes_;
   std::string_view end_;
+  std::string text_;  // of an item
   bool is_first_ = true;
 };
 
