@@ -48,8 +48,10 @@ void check(const Data& x) {
     const Moments actual = measure(x, ddof);
     CAPTURE(ddof);
     CHECK(actual.non_finite == 0);
-    CHECK(actual.min == oracle::rounded({*min, 1, integers.exponent}, DType::float64));
-    CHECK(actual.max == oracle::rounded({*max, 1, integers.exponent}, DType::float64));
+    CHECK(actual.min ==
+          oracle::rounded(oracle::Fraction{*min, 1, integers.exponent}, DType::float64));
+    CHECK(actual.max ==
+          oracle::rounded(oracle::Fraction{*max, 1, integers.exponent}, DType::float64));
     CHECK(actual.sum == row.sum());
     CHECK(actual.mean == row.mean());
     CHECK(actual.variance == row.variance());

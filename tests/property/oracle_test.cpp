@@ -293,7 +293,7 @@ TEST_CASE("asking for the statistics does not change the result", "[kernel]") {
 namespace {
 
 // Halfway between two numbers of dtype near 1, and near the ends of its range.
-std::vector<double> ties(DType dtype) {
+std::vector<double> halfway_numbers(DType dtype) {
   switch (dtype) {
     case DType::float8_e4m3fn:
       return {1 + 0x1p-4, 1 + 0x3p-4, -(1 + 0x1p-4), 0x1p-10, 0x3p-10, 464, 0x1p-6 - 0x1p-10, -464};
@@ -322,7 +322,7 @@ TEST_CASE("built ties go to even, and what is next to them to its side", "[oracl
   std::vector<double> signs;
   for (int i = 0; i < length; ++i) signs.push_back(i % 2 == 0 ? -1 : 1);
   const Data x = floats(dtype, signs);
-  for (const double tie : ties(dtype)) {
+  for (const double tie : halfway_numbers(dtype)) {
     // In the bias, where a tiny weight decides the side.
     for (const double tail : {0.0, 0x1p-46, 0x1p-100, 0x1p-300, -0x1p-46, -0x1p-300}) {
       CAPTURE(tie, tail);
@@ -343,7 +343,7 @@ TEST_CASE("ties of float8 are seen behind a scale", "[oracle][float8]") {
   const DType dtype = GENERATE(from_range(kFloat8s));
   const bool saturates = GENERATE(false, true);
   const Data x = floats(DType::float32, std::vector<double>{-1, 1, 1, -1});
-  for (const double tie : ties(dtype)) {
+  for (const double tie : halfway_numbers(dtype)) {
     for (const double scale : {1.0, 1024.0, -0.5, 0x1p-900, 0x1p900}) {
       for (const double tail : {0.0, 0x1p-40, -0x1p-40, 0x1p-110}) {
         Settings settings{.formula = {.eps = 0}, .out = dtype, .weight = true, .bias = true};

@@ -17,7 +17,7 @@ constexpr std::array kRoundings{Rounding{.xhat = true}, Rounding{.product = true
                                 Rounding{.xhat = true, .product = true}};
 
 double rounded(const Rational& value, DType dtype) {
-  return oracle::rounded({numerator(value), denominator(value), 0}, dtype);
+  return oracle::rounded(oracle::Fraction{numerator(value), denominator(value), 0}, dtype);
 }
 
 // y * weight + bias, rounded once.

@@ -26,7 +26,7 @@ std::vector<std::byte> run(const Data& x, DType out) {
 std::vector<double> softmax(const Data& x, DType out) { return read_all(run(x, out), out); }
 
 // Holds every result dtype against the exact one.
-void check(const Data& x) {
+void check_softmax(const Data& x) {
   INFO(lnorm::name(x.dtype) << " x " << x.numbers.size());
   for (const DType out : kFloats) {
     INFO(lnorm::name(out));
@@ -98,7 +98,7 @@ void check_recipes(int length) {
     for (const Recipe& recipe : recipes()) {
       Random random(static_cast<std::uint64_t>(length));
       CAPTURE(recipe.name);
-      check(row(in, recipe, length, random));
+      check_softmax(row(in, recipe, length, random));
     }
   }
 }
@@ -141,7 +141,7 @@ TEST_CASE("softmax of long rows is correctly rounded", "[softmax][long]") {
   static int number = 0;
   if (!support::takes(number++, 2)) return;
   Random random(7);
-  check(row(in, length == 3000 ? recipes()[2] : recipes()[0], length, random));
+  check_softmax(row(in, length == 3000 ? recipes()[2] : recipes()[0], length, random));
 }
 
 TEST_CASE("softmax is exact down to the smallest result and 0 beyond", "[softmax]") {
@@ -152,7 +152,7 @@ TEST_CASE("softmax is exact down to the smallest result and 0 beyond", "[softmax
     std::vector<double> values{0.3, 0, -0.1};
     for (int i = 1; i * step < 760; ++i) values.push_back(-i * step);
     CAPTURE(step);
-    check(floats(in, values));
+    check_softmax(floats(in, values));
   }
   // The subnormal results one by one, and the first 0.
   for (const auto& [out, least] :
@@ -161,7 +161,7 @@ TEST_CASE("softmax is exact down to the smallest result and 0 beyond", "[softmax
     for (int eighths = 0; eighths < 96; ++eighths) values.push_back(eighths / 8.0 - least);
     CAPTURE(lnorm::name(out));
     for (const DType in : {DType::float32, DType::float64}) {
-      check(floats(in, values));
+      check_softmax(floats(in, values));
       const std::vector<double> y = softmax(floats(in, values), out);
       CHECK(y[1] == 0);
       CHECK(std::count(y.begin(), y.end(), smallest_positive(out)) > 0);
@@ -176,7 +176,7 @@ TEST_CASE("softmax of integers is correctly rounded", "[softmax]") {
     for (const int spread_bits : {1, 3, 6, 9, 64}) {
       CAPTURE(spread_bits);
       Random random(static_cast<std::uint64_t>(length * 1000 + spread_bits));
-      check(integers(in, length, spread_bits, random));
+      check_softmax(integers(in, length, spread_bits, random));
     }
   }
 }
@@ -188,9 +188,9 @@ TEST_CASE("softmax takes 64-bit integers exactly, at the ends and at powers of t
     std::vector<Int128> values;
     for (const Int128 step : steps) values.push_back(top + step);
     CAPTURE(static_cast<double>(top));
-    check(integers(dtype, values));
+    check_softmax(integers(dtype, values));
     std::reverse(values.begin(), values.end());
-    check(integers(dtype, values));
+    check_softmax(integers(dtype, values));
   };
   for (const Int128 top : {(kOne << 53) + 5, (kOne << 62) + 300, (kOne << 63) - 1,
                            -(kOne << 63) + 1101, -(kOne << 62) + 3}) {
@@ -236,16 +236,16 @@ TEST_CASE("an element of -infinity is masked: it becomes 0 and the others do wit
   for (const DType in : kFloats) {
     CAPTURE(share);
     Random random(static_cast<std::uint64_t>(length));
-    check(row(in, masked(share), length, random));
+    check_softmax(row(in, masked(share), length, random));
   }
   // 0, and as far below it as there is: the difference is not finite either.
-  check(floats(DType::float64, std::vector{-kInfinity, 1e308, -kInfinity, -1e308}));
+  check_softmax(floats(DType::float64, std::vector{-kInfinity, 1e308, -kInfinity, -1e308}));
 }
 
 TEST_CASE("differences beyond the range of a double are 0", "[softmax]") {
   for (const double most : {1e308, std::numeric_limits<double>::max()}) {
     const Data x = floats(DType::float64, std::vector{most, -most, 0.0, most, -most});
-    check(x);
+    check_softmax(x);
     for (const DType out : kFloats) {
       CHECK(softmax(x, out) == std::vector{0.5, 0.0, 0.0, 0.5, 0.0});
     }

@@ -25,7 +25,7 @@ Rational exact(const Number& number) {
 }
 
 double rounded(const Rational& value, DType dtype) {
-  return oracle::rounded({numerator(value), denominator(value), 0}, dtype);
+  return oracle::rounded(oracle::Fraction{numerator(value), denominator(value), 0}, dtype);
 }
 
 Data data_of_any(DType dtype, int length, Random& random) {
