@@ -224,7 +224,7 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     Returns
     -------
     Verdict
-        Among its attributes: verdict, worst_ratio, explained_by, explanations, where.
+        Among its attributes: verdict, worst_ratio, cause, most_like, warning, where.
 
     Examples
     --------
@@ -233,8 +233,8 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     >>> check(x, lnorm.layer_norm(x)).verdict
     'correctly rounded'
     >>> wrong = check(x, (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True, ddof=1) + 1e-5))
-    >>> wrong.verdict, wrong.explained_by
-    ('differs', 'eps-on-std+ddof-1')
+    >>> wrong.verdict, wrong.cause["ids"]
+    ('differs', ['eps-on-std', 'ddof-1'])
     """
     only: dict[str, list[str]] = {}
     if isinstance(x, dict) and isinstance(y, dict) and x.keys() != y.keys():

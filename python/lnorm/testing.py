@@ -36,10 +36,10 @@ def _difference(error: ValueError) -> Exception:
 def _cause(document: dict[str, Any]) -> str:
     """What the first tensor that differs is like, in the words of JUnit's message; empty if nothing is known."""
     for tensor in document.get("tensors", [document]):
-        if tensor.get("verdict") == "differs" and tensor["explained_by"] is not None:
-            best = tensor["explanations"][0]
-            options = "; " + " ".join(best["options"]) if best["options"] else ""
-            return f"{tensor.get('name', 'y')} differs: {best['words']} ({best['id']}{options})"
+        cause = tensor.get("cause")
+        if cause is not None:
+            options = "; " + " ".join(cause["options"]) if cause["options"] else ""
+            return f"{tensor.get('name', 'y')} differs: {cause['words']} ({'+'.join(cause['ids'])}{options})"
     return ""
 
 

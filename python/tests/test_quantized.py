@@ -39,7 +39,7 @@ def int8(t):
 
 def cause_of(report):
     tensors = report.json.get("tensors", [report.json])
-    return next((tensor["explained_by"] for tensor in tensors if tensor["explained_by"]), None)
+    return next(("+".join(tensor["cause"]["ids"]) for tensor in tensors if tensor["cause"]), None)
 
 
 def test_quantize_gives_q_and_scale():

@@ -97,10 +97,10 @@ class Reports(unittest.TestCase):
         for key in document.keys() - {"input", "output"}:
             self.assertEqual(getattr(verdict, key), document[key])
         self.assertFalse(verdict)
-        self.assertEqual(verdict.explained_by, "eps-on-std")
+        self.assertEqual(verdict.cause["ids"], ["eps-on-std"])
         self.assertTrue(lnorm.check(X, WRONG, eps_on="std"))
         self.assertIn("differs", repr(verdict))
-        self.assertIn("explained_by", dir(verdict))
+        self.assertIn("cause", dir(verdict))
         self.assertTrue(verdict._repr_html_().startswith('<pre><b style="color: crimson">y: differs'))
         with self.assertRaises(AttributeError):
             verdict.no_such_key
@@ -238,7 +238,7 @@ class Reports(unittest.TestCase):
         known = {"axes": (0, 2), "mean": np.arange(6.0), "variance": np.ones(6)}
         self.assertTrue(lnorm.check(x, lnorm.layer_norm(x, **known), **known))
         wrong = lnorm.check(x, lnorm.layer_norm(x, axes=(0, 2)), **known)
-        self.assertEqual(wrong.explained_by, "own-statistics")
+        self.assertEqual(wrong.cause["ids"], ["own-statistics"])
         testing.assert_close({"a": x, "b": x}, {"a": x, "b": x + 1}, only=["a", "a*"])
 
     def test_options_are_what_python_has_for_them(self):

@@ -65,7 +65,7 @@ rows = [[float((7 * i * i + 3 * j) % 11) for j in range(8)] for i in range(4)]
 right = lnorm.layer_norm(rows)
 assert lnorm.check(rows, right).verdict == "correctly rounded"
 wrong = lnorm.check(rows, lnorm.layer_norm(rows, eps_on="std"))
-assert wrong.explained_by == "eps-on-std" and not wrong and wrong.to_dict()["command"] == "check"
+assert wrong.cause["ids"] == ["eps-on-std"] and not wrong and wrong.to_dict()["command"] == "check"
 raises(AssertionError, "y differs: eps is added to the standard deviation", lambda: testing.assert_layer_norm(lnorm.layer_norm(rows, eps_on="std"), rows))
 testing.assert_close(right.tolist(), right)
 assert lnorm.mutants(rows, kernels="ddof-1", rtol=1e-3)

@@ -245,11 +245,13 @@ TEST_CASE("check judges the norms of groups by the weight and bias of each row",
           "correctly rounded");
     at.output(Words{of_torch("x"), "--unbiased", "--dtype", "float32", "-o", "y.npy"} + affine +
               options);
-    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("explained_by") == "ddof-1");
+    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("cause").at("ids") ==
+          json{"ddof-1"});
     at.output(
         Words{of_torch("x"), "--weight", of_torch("weight"), "--dtype", "float32", "-o", "y.npy"} +
         options);
-    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("explained_by") == "no-bias");
+    CHECK(report(Words{of_torch("x"), "y.npy"} + affine + options).at("cause").at("ids") ==
+          json{"no-bias"});
   }
   // Channels last: the elements of a row have another order than its axes.
   at.shell("lnorm convert " + of_torch("x") + " --to json -o x.json");
@@ -257,7 +259,7 @@ TEST_CASE("check judges the norms of groups by the weight and bias of each row",
   at.output(last + "-o y.npy --dtype float16"_w);
   CHECK(report(last + "y.npy"_w).at("verdict") == "correctly rounded");
   at.output(last + "-o y.npy --dtype float32 --eps 1e-3"_w);
-  CHECK(report(last + "y.npy --mask [1,0,1,1]"_w).at("explained_by") == "eps-1e-3");
+  CHECK(report(last + "y.npy --mask [1,0,1,1]"_w).at("cause").at("ids") == json{"eps-1e-3"});
 }
 
 TEST_CASE("check judges the gradients of norms that share weights", "[norms][check]") {
@@ -288,8 +290,11 @@ TEST_CASE("check judges the gradients of norms that share weights", "[norms][che
     CHECK(wrong.at("tensors").at(2).at("verdict") == "correctly rounded");
     at.output(Words{"grad", of_torch("x"), "--dy", of_torch("dy")} + c.axes +
               "--dtype float32 --dx dx.npy --dbias db.npy"_w);
-    CHECK(report(inputs + c.axes + "--actual-dx dx.npy"_w).at("tensors").at(0).at("explained_by") ==
-          "weight-forgotten");
+    CHECK(report(inputs + c.axes + "--actual-dx dx.npy"_w)
+              .at("tensors")
+              .at(0)
+              .at("cause")
+              .at("ids") == json{"weight-forgotten"});
   }
   CHECK(at.fault(Words{"check"} + inputs + "--groups 2 --actual-dweight [[1]]"_w, {}) == "");
   CHECK(
@@ -312,12 +317,13 @@ TEST_CASE("check judges norms by the statistics that they were given", "[norms][
                      of_torch("evaluation.dbias")} +
                given)
             .at("verdict") != "differs");
-  CHECK(report(Words{of_torch("training.y")} + given).at("explained_by") == "own-statistics");
+  CHECK(report(Words{of_torch("training.y")} + given).at("cause").at("ids") ==
+        json{"own-statistics"});
   const auto backward = report(Words{"--dy", of_torch("dy"), "--actual-dx", of_torch("training.dx"),
                                      "--actual-dweight", of_torch("training.dweight")} +
                                given);
-  CHECK(backward.at("tensors").at(0).at("explained_by") == "own-statistics");
-  CHECK(backward.at("tensors").at(1).at("explained_by") == "own-statistics");
+  CHECK(backward.at("tensors").at(0).at("cause").at("ids") == json{"own-statistics"});
+  CHECK(backward.at("tensors").at(1).at("cause").at("ids") == json{"own-statistics"});
   const auto write = [&](const Words& words) {
     at.output(Words{of_torch("x"), "--dtype", "float32", "-o", "y.npy"} + words + axes + affine);
   };
@@ -327,9 +333,9 @@ TEST_CASE("check judges norms by the statistics that they were given", "[norms][
   CHECK(exact.at("comparison").at("mismatched") == 0);
   CHECK(report("y.npy --rows 2:4"_w + given).at("verdict") == "correctly rounded");
   write(given + "--eps 1e-3"_w);
-  CHECK(report("y.npy"_w + given).at("explained_by") == "eps-1e-3");
+  CHECK(report("y.npy"_w + given).at("cause").at("ids") == json{"eps-1e-3"});
   write(given + "--eps-on std --eps 1e-3"_w);
-  CHECK(report("y.npy --eps 1e-3"_w + given).at("explained_by") == "eps-on-std");
+  CHECK(report("y.npy --eps 1e-3"_w + given).at("cause").at("ids") == json{"eps-on-std"});
   const Words rstd = "--mean 0.5 --rstd 0.25"_w;
   write(rstd);
   CHECK(report("y.npy"_w + rstd).at("verdict") == "correctly rounded");
@@ -466,15 +472,15 @@ TEST_CASE("rows with weights of their own are explained together", "[norms][chec
   at.output(
       Words{of_torch("x"), "--weight", of_torch("weight"), "--dtype", "float32", "-o", "y.npy"} +
       axes);
-  CHECK(report("y.npy"_w).at("explained_by") == "no-bias");
-  CHECK(report("y.npy"_w).at("explanations").at(0).at("explained") == 1);
+  CHECK(report("y.npy"_w).at("cause").at("ids") == json{"no-bias"});
+  CHECK(report("y.npy"_w).at("cause").at("explained") == 1);
   std::string spoiled = at.read("y.npy");
   for (std::size_t i = 0; i < 12; ++i) spoiled[128 + 4 * (5 * 12 + i) + 2] ^= 0x55;
   at.write("y.npy", spoiled);
   const auto found = report("y.npy"_w);
-  CHECK(found.at("explained_by").is_null());
-  CHECK(found.at("explanations").at(0).at("id") == "no-bias");
-  CHECK(found.at("explanations").at(0).at("explained") < 1);
+  CHECK(found.at("cause").is_null());
+  CHECK(found.at("most_like").at("ids") == json{"no-bias"});
+  CHECK(found.at("most_like").at("explained") < 1);
   CHECK(!found.at("where").empty());
 }
 

@@ -158,7 +158,7 @@ TEST_CASE("several tensors of a job are paired by their names") {
   CHECK(contains(lnorm_job_text(job.get()), "1 differs"));
   CHECK(begins(
       lnorm_job_json(job.get()),
-      R"({"schema":1,"command":"check","tensors":[{"name":"h.0","verdict":"correctly rounded")"));
+      R"({"schema":2,"command":"check","tensors":[{"name":"h.0","verdict":"correctly rounded")"));
 }
 
 TEST_CASE("a job's errors say what does not fit, in the job's names") {

@@ -59,13 +59,14 @@ struct Steps {
   std::uint64_t rank(const ElementPair& pair, double) const {
     if constexpr (kInBlocks) {
       if (is_short && std::fabs(pair.actual.high) <= kGreatest) {
-        return in_block(pair.actual.high, pair.expected.high);
+        return rank_in_block(pair.actual.high, pair.expected.high);
       }
     }
     return ulp_distance<T>(pair.actual, pair.expected);
   }
-  // The same of two numbers up to the greatest.
-  static std::uint32_t in_block(double actual, double expected) {
+  bool takes_blocks() const { return is_short; }
+  // The rank of two numbers up to the greatest.
+  std::uint32_t rank_in_block(double actual, double expected) const {
     const std::int32_t a = short_ordinal<T>(actual);
     const std::int32_t e = short_ordinal<T>(expected);
     return static_cast<std::uint32_t>(std::max(a, e)) - static_cast<std::uint32_t>(std::min(a, e));
@@ -87,12 +88,11 @@ class Reals {
 
   // difference: |actual - expected|, rounded once; so is the distance.
   std::uint64_t rank(const ElementPair& pair, double difference) const {
-    // The exponent of a subnormal float64 is not known, but less than that of any ulp.
-    const auto bits = std::bit_cast<std::uint64_t>(std::fabs(pair.expected.high));
-    const int exponent = static_cast<int>(bits >> 52) - 1023;
-    const int of_ulp = std::max(exponent - format_.precision + 1, format_.least_exponent);
-    const auto per_ulp = static_cast<std::uint64_t>(1023 - of_ulp) << 52;
-    return std::bit_cast<std::uint64_t>(difference * std::bit_cast<double>(per_ulp));
+    return rank(pair.expected.high, difference);
+  }
+  static bool takes_blocks() { return true; }
+  std::uint64_t rank_in_block(double actual, double expected) const {
+    return rank(expected, std::fabs(actual - expected));
   }
   static std::size_t class_of(std::uint64_t rank) {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
@@ -115,9 +115,19 @@ class Reals {
   }
 
   static constexpr bool kReal = true;
-  static constexpr bool kInBlocks = false;
+  static constexpr bool kInBlocks = true;
+  static constexpr double kGreatest = std::numeric_limits<double>::max();
 
  private:
+  std::uint64_t rank(double expected, double difference) const {
+    // The exponent of a subnormal float64 is not known, but less than that of any ulp.
+    const auto bits = std::bit_cast<std::uint64_t>(std::fabs(expected));
+    const int exponent = static_cast<int>(bits >> 52) - 1023;
+    const int of_ulp = std::max(exponent - format_.precision + 1, format_.least_exponent);
+    const auto per_ulp = static_cast<std::uint64_t>(1023 - of_ulp) << 52;
+    return std::bit_cast<std::uint64_t>(difference * std::bit_cast<double>(per_ulp));
+  }
+
   FloatFormat format_;
 };
 
@@ -168,7 +178,8 @@ class Pass {
     const std::int64_t end = first + run.count;
     std::int64_t i = first;
     if constexpr (Measure::kInBlocks) {
-      while (measure_.is_short && any_ && i + kBlock <= end && passes_block(actual, expected, i))
+      while (measure_.takes_blocks() && any_ && i + kBlock <= end &&
+             passes_block(actual, expected, i))
         i += kBlock;
     }
     // Where a block does not pass, the next ones hardly do.
@@ -187,7 +198,8 @@ class Pass {
   // Whether none of the pairs of a block raises a maximum, is among the worst or is out of bounds. Then they are counted.
   [[gnu::noinline]] bool passes_block(const Chunk& actual, const Chunk& expected,
                                       std::int64_t first) {
-    std::uint32_t steps[kBlock];
+    using Rank = decltype(measure_.rank_in_block(0, 0));
+    Rank ranks[kBlock];
     const double absolute =
         std::min({absolute_, run_bounds_.absolute, std::numeric_limits<double>::max()});
     constexpr double kMost = Measure::kGreatest;
@@ -203,15 +215,20 @@ class Pass {
                 static_cast<int>(!(std::fabs(actual.high[i]) <= kMost));
     }
     if (others != 0 || (near != 0 && raises_relative(actual, expected, first))) return false;
-    std::uint32_t greatest = 0;
+    Rank greatest = 0;
     for (std::int64_t k = 0; k < kBlock; ++k) {
-      steps[k] = Measure::in_block(actual.high[first + k], expected.high[first + k]);
-      greatest = std::max(greatest, steps[k]);
+      ranks[k] = measure_.rank_in_block(actual.high[first + k], expected.high[first + k]);
+      greatest = std::max(greatest, ranks[k]);
     }
     if (greatest > std::min(rank_, run_bounds_.rank)) return false;
     for (std::int64_t k = 0; k < kBlock; k += 2) {
-      comparison_.ulp_counts.add(Measure::class_of(steps[k]));
-      others_.add(Measure::class_of(steps[k + 1]));
+      comparison_.ulp_counts.add(Measure::class_of(ranks[k]));
+      others_.add(Measure::class_of(ranks[k + 1]));
+    }
+    for (std::int64_t k = 0; Measure::kReal && k < kBlock; ++k) {
+      const double number = actual.high[first + k];
+      comparison_.misrounded_ties += Measure::is_misrounded_tie(
+          ranks[k], {0, {number}, {}}, std::fabs(number - expected.high[first + k]));
     }
     comparison_.elements += kBlock;
     return true;

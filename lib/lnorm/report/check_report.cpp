@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "lnorm/core/axes.hpp"
@@ -67,18 +68,34 @@ std::string cause_text(const FormulaFit& fit) {
   return concat(fit.words, " (", fit.id, options.empty() ? "" : "; ", options, ")");
 }
 
-Record record_of(const FormulaFit& fit) {
-  return {{"id", fit.id},           {"words", fit.words},
-          {"options", fit.options}, {"explained", fit.explained},
-          {"sqnr", fit.sqnr},       {"same_as", fit.same_as}};
+// What explains all of an output that differs; null where nothing does.
+const FormulaFit* cause_of(const Check& check) {
+  const Diagnosis& diagnosis = check.diagnosis;
+  const bool is_known = check.verdict == Verdict::differs && diagnosis.explains_all();
+  return is_known ? &diagnosis.explanations.front() : nullptr;
+}
+
+// Null if there is none.
+Value value_of(const FormulaFit* fit) {
+  if (fit == nullptr) return {};
+  std::vector<std::string> ids;
+  for (std::size_t begin = 0, end = 0; begin < fit->id.size(); begin = end + 1) {
+    end = fit->id.find('+', begin);
+    while (end < fit->id.size() && std::isdigit(fit->id[end + 1]) != 0) {  // 1e+06
+      end = fit->id.find('+', end + 1);
+    }
+    end = std::min(end, fit->id.size());
+    ids.push_back(fit->id.substr(begin, end - begin));
+  }
+  return Record{{"ids", std::move(ids)},       {"words", fit->words}, {"options", fit->options},
+                {"explained", fit->explained}, {"sqnr", fit->sqnr},   {"alike", fit->same_as}};
 }
 
 // The figures of one tensor.
 Record record_of(const Check& check) {
   const JudgedRows& judged = check.judged;
   const Diagnosis& diagnosis = check.diagnosis;
-  std::vector<Record> explanations;
-  for (const FormulaFit& fit : diagnosis.explanations) explanations.push_back(record_of(fit));
+  const FormulaFit* const cause = cause_of(check);
   const auto failures = check.comparison ? check.comparison->failures() : std::vector<Failure>();
   std::vector<Record> failed;
   failed.reserve(failures.size());
@@ -100,10 +117,11 @@ Record record_of(const Check& check) {
           {"worst_ratio_loop", if_judged(judged.loop.ratio)},
           {"worst_index", judged.tree.ratio == 0 ? Value() : worst_index(check, judged.tree)},
           {"as_loop", check.as_loop()},
-          {"explained_by",
-           diagnosis.explains_all() ? Value(diagnosis.explanations.front().id) : Value()},
-          {"closer_to", diagnosis.hidden ? Value(diagnosis.hidden->id) : Value()},
-          {"explanations", std::move(explanations)},
+          {"cause", value_of(cause)},
+          {"warning", value_of(diagnosis.hidden ? &*diagnosis.hidden : nullptr)},
+          {"most_like",
+           value_of(check.verdict == Verdict::differs && cause == nullptr ? diagnosis.most_like()
+                                                                          : nullptr)},
           {"where", check.where},
           {"affected_rows", check.rows},
           {"affected_columns", check.columns},
@@ -114,14 +132,6 @@ Record record_of(const Check& check) {
           {"left_out", check.has_mask ? Value(check.left_out()) : Absent()},
           {"comparison", if_any(check.details)},
           {"slice", if_any(check.slice)}};
-}
-
-// Of what explains an output that differs; empty where nothing does.
-std::string cause_of(const Check& check) {
-  const Diagnosis& diagnosis = check.diagnosis;
-  return check.verdict == Verdict::differs && diagnosis.explains_all()
-             ? cause_text(diagnosis.explanations.front())
-             : "";
 }
 
 }  // namespace
@@ -208,13 +218,11 @@ std::vector<std::string> explanation_lines(const Check& check) {
     }
     return lines;
   }
-  const std::vector<FormulaFit>& found = diagnosis.explanations;
-  if (diagnosis.explains_all()) {
-    const FormulaFit& best = found.front();
-    lines.push_back(concat("cause: ", cause_text(best), ": ", share_text(best),
+  if (const FormulaFit* const cause = cause_of(check)) {
+    lines.push_back(concat("cause: ", cause_text(*cause), ": ", share_text(*cause),
                            check.is_sampled ? ", of the rows that were tried" : ""));
-    if (!best.same_as.empty()) {
-      lines.push_back(concat("the same on this input: ", listed(best.same_as, " or ")));
+    if (!cause->same_as.empty()) {
+      lines.push_back(concat("the same on this input: ", listed(cause->same_as, " or ")));
     }
   } else if (check.is_too_long) {
     lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
@@ -314,8 +322,9 @@ void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
     if (c.verdict == Verdict::not_judged) {
       one.skipped = verdict_sentence(c);
     } else if (!c.agrees()) {
-      const std::string cause = cause_of(c);
-      one.failure = cause.empty() ? verdict_sentence(c) : concat(tensor.name, " differs: ", cause);
+      const FormulaFit* const cause = cause_of(c);
+      one.failure = cause == nullptr ? verdict_sentence(c)
+                                     : concat(tensor.name, " differs: ", cause_text(*cause));
       one.lines = explanation_lines(c);
       for (const std::string& line : c.where) one.lines.push_back("where: " + line);
       if (c.comparison && !c.comparison->equal()) {

@@ -159,7 +159,8 @@ std::string joined_columns(const Record& record, TextOf text_of) {
 
 // The report up to the brace that closes it.
 std::string headed(std::string_view command, const Record& report) {
-  std::string text = concat(R"({"schema":1,"command":")", command, '"');
+  const int schema = command == "check" ? 2 : 1;  // of 0.8.0's check it was 1
+  std::string text = concat(R"({"schema":)", schema, R"(,"command":")", command, '"');
   ToJson{text}.add_members(report);
   return text;
 }

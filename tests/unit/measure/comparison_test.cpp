@@ -319,6 +319,35 @@ TEST_CASE("distances of many pairs at once are those of each", "[measure]") {
   CHECK(result.absolute->at.position == 0);
 }
 
+TEST_CASE("real distances of many pairs at once are those of each", "[measure]") {
+  const DType narrow = GENERATE(DType::float16, DType::bfloat16, DType::float32);
+  const lnorm::FloatFormat format = lnorm::float_format(narrow);
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> exponents(format.least_exponent - 2, 10);
+  std::vector<double> as{std::ldexp(1.0, 14)};
+  std::vector<double> es{-std::ldexp(1.0, format.least_exponent)};
+  lnorm::UlpCounts counts;
+  std::int64_t misrounded_ties = 0;
+  counts.add(lnorm::UlpCounts::class_of_real((as[0] - es[0]) / lnorm::ulp_at(es[0], narrow)));
+  for (int i = 1; i < lnorm::kChunk; ++i) {
+    // Ties among them, which an even number rounds to and an odd one does not.
+    const double near = std::exp2(exponents(random));
+    const double ulp = lnorm::ulp_at(near, narrow);
+    as.push_back(ulp * std::ceil(near / ulp));
+    const double quarters = static_cast<double>(random() % 4);
+    es.push_back(as.back() + quarters * ulp / 4);
+    const double of_ulp = lnorm::ulp_at(es.back(), narrow);
+    counts.add(lnorm::UlpCounts::class_of_real((es.back() - as.back()) / of_ulp));
+    const bool is_odd = std::fmod(as.back() / of_ulp, 2) == 1;
+    misrounded_ties += es.back() - as.back() == of_ulp / 2 && is_odd ? 1 : 0;
+  }
+  const Comparison result = comparison_of(as, es, {}, 10, narrow, DType::float64);
+  CHECK(result.ulp_counts == counts);
+  CHECK(result.misrounded_ties == misrounded_ties);
+  CHECK(misrounded_ties > 50);
+  CHECK(result.absolute->at.position == 0);
+}
+
 TEST_CASE("every criterion fails by itself, and is named with what was found", "[measure]") {
   using lnorm::Criterion;
   // Errors 0, 2, 0, 0 of 3, 4, 0, 0: RMSE 1, mean absolute 1/2, SQNR 10 log10(25/4), cosine 33 / sqrt(45 * 25).
