@@ -319,13 +319,13 @@ TEST_CASE("a permutation of a row permutes its softmax", "[softmax]") {
 }
 
 TEST_CASE("softmax is the same however rows are grouped, whatever the byte order", "[softmax]") {
-  constexpr int kRows = 7;
+  constexpr int kGrouped = 7;
   const int length = GENERATE(1, 5, 33, 1030);
   const DType in = GENERATE(DType::int16, DType::int64, DType::uint64, DType::float16,
                             DType::float32, DType::float64);
   Random random(13);
   Data x{in, {}, {}};
-  for (int r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kGrouped; ++r) {
     append(x, lnorm::is_floating(in)
                   ? row(in, r == 3 ? masked(2) : recipes()[static_cast<std::size_t>(r)], length,
                         random)
@@ -336,13 +336,13 @@ TEST_CASE("softmax is the same however rows are grouped, whatever the byte order
     const auto grouped = [&](const std::vector<std::byte>& bytes, std::endian order,
                              std::int64_t rows_a_call) {
       std::vector<std::byte> y(x.numbers.size() * lnorm::item_size(out) + 1);  // at an odd address
-      in_calls({bytes.data(), in, order, kRows, length}, rows_a_call,
+      in_calls({bytes.data(), in, order, kGrouped, length}, rows_a_call,
                [&](const lnorm::RowsIn& rows, std::int64_t first) {
                  lnorm::softmax(rows, lnorm::row_of({y.data() + 1, out}, length, first));
                });
       return y;
     };
-    const auto all = grouped(x.bytes, std::endian::native, kRows);
+    const auto all = grouped(x.bytes, std::endian::native, kGrouped);
     CHECK(grouped(x.bytes, std::endian::native, 1) == all);
     CHECK(grouped(x.bytes, std::endian::native, 3) == all);
     CHECK(grouped(swapped(x.bytes, in), kOtherByteOrder, 2) == all);

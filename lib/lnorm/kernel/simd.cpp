@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 #if HWY_ARCH_X86
-#include <sys/platform/x86.h>
+#include <cpuid.h>
 #endif
 
 #include "lnorm/kernel/simd.hpp"
@@ -40,21 +40,28 @@ namespace lnorm {
 
 namespace {
 
-// Highway's own choice at run time is in its shared library, which spends milliseconds on start-up to measure timers
-// that nobody here asks for. glibc has asked the processor before the program starts: to ask it again, as compilers'
-// own functions do, takes a tenth of a millisecond in a virtual machine.
+// Highway's own choice at run time is in its shared library, which spends milliseconds on start-up to
+// measure timers that nobody here asks for.
 #if HWY_ARCH_X86
+bool supports_f16c() {  // which compilers do not all know by name
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
 bool supports_sse4() {
-  return CPU_FEATURE_ACTIVE(SSE4_2) && CPU_FEATURE_ACTIVE(PCLMULQDQ) && CPU_FEATURE_ACTIVE(AES);
+  return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("aes");
 }
 bool supports_avx2() {
-  return supports_sse4() && CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) &&
-         CPU_FEATURE_ACTIVE(BMI1) && CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C);
+  return supports_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && supports_f16c();
 }
 [[maybe_unused]] bool supports_avx512() {
-  return supports_avx2() && CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512VL) &&
-         CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
-         CPU_FEATURE_ACTIVE(AVX512CD);
+  return supports_avx2() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
 }
 #endif
 
