@@ -24,8 +24,10 @@ std::int64_t element_count(std::span<const std::int64_t> shape) {
 
 Shape index_of(std::int64_t position, const Shape& shape) {
   Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; position /= shape[axis]) {
-    index[axis] = position % shape[axis];
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    const std::int64_t extent = std::max<std::int64_t>(shape[axis], 1);
+    index[axis] = position % extent;
+    position /= extent;
   }
   return index;
 }

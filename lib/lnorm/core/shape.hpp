@@ -23,7 +23,8 @@ std::optional<std::int64_t> checked_product(std::span<const std::int64_t> factor
 // The number of elements. Throws Error if it does not fit in 63 bits.
 std::int64_t element_count(std::span<const std::int64_t> shape);
 
-// The index of the element at a position in C order, and the other way round.
+// The index of the element at a position in C order, and the other way round. A shape without elements has index 0 along axes of
+// extent 0.
 Shape index_of(std::int64_t position, const Shape& shape);
 std::int64_t position_of(const Shape& index, const Shape& shape);
 
