@@ -24,8 +24,9 @@ void raise(std::optional<Greatest<T>>& greatest, T value, const ElementPair& at)
   if (!greatest || value > greatest->value) greatest = Greatest<T>{value, at};
 }
 
-// detail::ordinal_of a number of float32, rounded to T (nearest, ties to even), or of any rounded to float32. It is
-// not beyond T. In 32 bits and without branches: compilers vectorize it.
+// Counts the values of T from zero to a number, rounded to T (nearest, ties to even), as detail::ordinal_of in ulp.hpp
+// does. The number is one of float32's, or T is float32; it is not beyond T. In 32 bits and without branches: compilers
+// vectorize it.
 template <class T>
 std::int32_t short_ordinal(double value) {
   constexpr FloatFormat kFormat = float_format(dtype_of<T>());
@@ -53,7 +54,7 @@ std::int32_t short_ordinal(double value) {
 // Distances in steps of the expected dtype, whose C++ type is T.
 template <class T>
 struct Steps {
-  // Whether the others are floats that float32 has, or T is float32.
+  // Whether the actual numbers are floats that float32 has, or T is float32.
   bool is_short = false;
 
   std::uint64_t rank(const ElementPair& pair, double) const {

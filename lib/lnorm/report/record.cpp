@@ -22,7 +22,7 @@ bool is_null(const Figure& figure) {
          (record != nullptr && std::ranges::all_of(*record, is_null));
 }
 
-// Without a tree of objects, which of many rows would take longer than all else.
+// As nlohmann::json writes it, but without its tree of objects, which of many rows would take longer than all else.
 struct ToJson {
   std::string& text;
 
