@@ -37,7 +37,8 @@ std::int32_t short_ordinal(double value) {
   std::int32_t size = std::bit_cast<std::int32_t>(number) & 0x7fff'ffff;
   std::int32_t subnormal = 0;
   if constexpr (kLeastNormal > 0) {
-    // Steps up to the least normal number, which a sum with 2^23 of them counts, then those from it on.
+    // Up to the least normal number a sum with 2^23 steps has their count in its low bits. From there on the number's own
+    // bits count them.
     constexpr auto kCounting = std::bit_cast<float>((127 + 23 + kFormat.least_exponent) << 23);
     constexpr std::int32_t kFirst = (kLeastNormal + 1) << 23;
     const std::int32_t below = size < kFirst ? size : kFirst;
