@@ -14,6 +14,7 @@
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 #include "lnorm/diagnosis/row_estimate.hpp"
+#include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
 
@@ -24,6 +25,7 @@ constexpr double kMost = 0.9;  // of the rows
 constexpr double kWithin = 6;  // errors of an estimate
 constexpr double kPart = 20;   // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
+constexpr std::size_t kThin = 64;       // of many rows, those that are looked at first
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
 struct Change {
@@ -78,6 +80,13 @@ class Search {
         choose_(choose),
         asked_(asked_for(context.setting)),
         kernels_(choose.kernels(Quantity::y, setting_.normalized_shape)) {
+    for (const SampleRow& row : sample_.rows) {
+      if (is_lost(row, setting_)) continue;
+      are_all_lost_ = false;
+      ToldRow told{.row = &row, .statistics = statistics_of(row.x, setting_.formula, row.given)};
+      told.s = divisor_of(told.statistics.variance, setting_.formula);
+      if (told.s > 0 && std::isfinite(told.s)) rows_.push_back(told);
+    }
     for (const NamedKernel& kernel : *kernels_) {
       // RMS norm has no mean.
       if (kernel.side == Side::both || !setting_.formula.rms) changes_.push_back({&kernel});
@@ -150,22 +159,38 @@ class Search {
 
   // ---- What the rows tell.
 
-  // Rows that are lines in weight_i x_i, if weight and bias are the variant's. all: how many rows are not lost.
-  std::vector<ToldRow> told_by(const Variant& variant, std::size_t& all) const {
-    std::vector<ToldRow> result;
+  // Some elements of each row of rows_; nothing where they are short.
+  std::vector<ThinRow> thin_rows(const Variant& variant) const {
+    std::vector<ThinRow> result;
+    for (const ToldRow& row : rows_) {
+      const auto thin =
+          thinned(estimated(*row.row, *affine_of(variant, *row.row), row.statistics.mean, row.s));
+      if (!thin) return {};
+      result.push_back(*thin);
+    }
+    return result;
+  }
+
+  // Rows that are lines in weight_i x_i, if weight and bias are the variant's. Nothing where they are far fewer than half.
+  std::vector<ToldRow> told_by(const Variant& variant) const {
     RowEstimator estimator(setting_.kernel, setting_.output, variant.rounding);
-    all = 0;
-    for (const SampleRow& row : sample_.rows) {
-      if (is_lost(row, setting_)) continue;
-      ToldRow told{.row = &row, .statistics = statistics_of(row.x, setting_.formula, row.given)};
-      told.s = divisor_of(told.statistics.variance, setting_.formula);
-      if (!(told.s > 0) || !std::isfinite(told.s)) continue;
-      ++all;
-      const auto affine = affine_of(variant, row);
-      const auto line = estimator.line(estimated(row, *affine, told.statistics.mean, told.s));
-      if (!line) continue;
-      told.told = *line;
-      result.push_back(told);
+    const auto line_of = [&](const ToldRow& row) {
+      return estimator.line(
+          estimated(*row.row, *affine_of(variant, *row.row), row.statistics.mean, row.s));
+    };
+    if (rows_.size() > 2 * kThin) {
+      std::size_t lines = 0;
+      for (std::size_t i = 0; i < kThin; ++i) {
+        lines += line_of(rows_[i * rows_.size() / kThin]) ? 1 : 0;
+      }
+      if (4 * lines < kThin) return {};
+    }
+    std::vector<ToldRow> result;
+    for (const ToldRow& row : rows_) {
+      if (const auto line = line_of(row)) {
+        result.push_back(row);
+        result.back().told = *line;
+      }
     }
     return result;
   }
@@ -214,7 +239,6 @@ class Search {
   // The whole score of a candidate; nothing where it does not hold in nine rows of ten.
   std::optional<double> score(const Candidate& candidate, const std::vector<ToldRow>& told) const {
     // Of many short rows a few tell what is far off.
-    constexpr std::size_t kThin = 64;
     if (told.size() > 2 * kThin) {
       std::size_t far = 0;
       for (std::size_t i = 0; i < kThin; ++i) {
@@ -243,75 +267,96 @@ class Search {
 
   // ---- Estimate, then name.
 
-  // Changes of weight and bias by which rows are lines.
-  std::vector<Candidate> affine_choices(std::vector<std::vector<ToldRow>>& told) {
-    std::vector<Candidate> tried{{{}, asked_}};
-    std::vector<std::pair<double, std::vector<ToldRow>>> found;
-    const auto look = [&](std::size_t from) {
-      for (std::size_t i = from; i < tried.size(); ++i) {
-        std::size_t all = 0;
-        auto rows = told_by(tried[i].variant, all);
-        const double share =
-            all == 0 ? 0 : static_cast<double>(rows.size()) / static_cast<double>(all);
-        found.emplace_back(share, std::move(rows));
-      }
+  // Changes of weight and bias, and the rows that are lines by them.
+  struct AffineChoice {
+    Candidate candidate;
+    std::vector<ToldRow> told = {};
+    double share = 0;  // of the rows that are not lost
+  };
+
+  // Those by which most rows are lines; the plainest of those alike come first.
+  std::vector<AffineChoice> affine_choices() {
+    // Where all rows are lost each change may be the cause.
+    if (are_all_lost_) return {{.candidate = {{}, asked_}}};
+    std::vector<AffineChoice> found;
+    double most = 0;
+    const auto fewest = [&] { return std::max(0.5, most - 0.02); };
+    // Weights are long: those that are not the best ones are not kept.
+    const auto look = [&](Candidate candidate) {
+      auto rows = told_by(candidate.variant);
+      const double share = share_of(rows.size());
+      if (share < fewest()) return;
+      found.push_back({std::move(candidate), std::move(rows), share});
+      most = std::max(most, share);
+      std::erase_if(found, [&](const AffineChoice& one) { return one.share < fewest(); });
     };
-    const auto best = [&] {
-      return std::ranges::max_element(found, {}, [](const auto& one) { return one.first; })->first;
-    };
-    look(0);
-    const std::vector<ToldRow>& plain = found.front().second;
-    const auto flipped =
-        std::ranges::count_if(plain, [](const ToldRow& row) { return row.told.alpha < 0; });
+    look({{}, asked_});
     // Another weight leaves rows lines if it is one number, or the same with the other sign.
+    const bool are_flipped =
+        !found.empty() && 2 * std::ranges::count_if(found.front().told, [](const ToldRow& row) {
+                            return row.told.alpha < 0;
+                          }) > std::ssize(found.front().told);
     const bool are_lines_anyway =
-        (context_.weight_is_number && context_.bias_is_number) || 2 * flipped > std::ssize(plain);
-    if (best() < kMost || are_lines_anyway) {
+        (context_.weight_is_number && context_.bias_is_number) || are_flipped;
+    if (most < kMost || are_lines_anyway) {
       find_factor();
+      const std::vector<ThinRow> plain = thin_rows(asked_);
+      std::vector<ThinChange> of_one;
       for (const Change& change : changes_) {
         if (!is_affine(part_of(change))) continue;
-        if (auto one = combined({&change})) tried.push_back(*std::move(one));
+        auto one = combined({&change});
+        if (!one) continue;
+        ThinChange& thin = of_one.emplace_back(&change, thin_rows(one->variant));
+        thin.leaves_bias = one->variant.affine->bias == asked_.affine->bias;
+        for (std::size_t r = 0; r < plain.size(); ++r) {
+          thin.leaves_bias &= thin.rows[r].bias == plain[r].bias;
+        }
+        look(*std::move(one));
       }
-      look(1);
-    }
-    if (best() < kMost) {
-      const std::size_t singles = tried.size();
-      for (const Change& weight : changes_) {
-        for (const Change& bias : changes_) {
-          if (part_of(weight) != KernelPart::weight || part_of(bias) != KernelPart::bias) continue;
-          if (auto both = combined({&weight, &bias})) tried.push_back(*std::move(both));
+      if (most < kMost) {
+        for (const ThinChange& weight : of_one) {
+          for (const ThinChange& bias : of_one) {
+            if (part_of(*weight.change) != KernelPart::weight ||
+                part_of(*bias.change) != KernelPart::bias ||
+                !may_be_lines(weight, bias, fewest())) {
+              continue;
+            }
+            if (auto both = combined({weight.change, bias.change})) look(*std::move(both));
+          }
         }
       }
-      look(singles);
     }
-    // Those of most rows; the plainest of those alike come first. Where all rows are lost each change may be the cause.
-    std::vector<Candidate> result;
-    const double most = best();
-    if (is_all_lost()) {
-      told.emplace_back();
-      return {tried.front()};
-    }
-    if (most < 0.5) return result;
-    const std::size_t plainest = [&] {
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found[i].first >= most - 0.02) return tried[i].kernels.size();
-      }
-      return kMostParts;
-    }();
-    for (std::size_t i = 0; i < tried.size(); ++i) {
-      if (found[i].first < most - 0.02 ||
-          tried[i].kernels.size() > plainest + (are_lines_anyway ? 1 : 0)) {
-        continue;
-      }
-      result.push_back(std::move(tried[i]));
-      told.push_back(std::move(found[i].second));
-    }
-    return result;
+    if (found.empty()) return {};
+    const std::size_t plainest =
+        found.front().candidate.kernels.size() + (are_lines_anyway ? 1 : 0);
+    std::erase_if(found,
+                  [&](const AffineChoice& one) { return one.candidate.kernels.size() > plainest; });
+    return found;
   }
 
-  bool is_all_lost() const {
-    return std::ranges::all_of(sample_.rows,
-                               [&](const SampleRow& row) { return is_lost(row, setting_); });
+  struct ThinChange {
+    ThinChange(const Change* of, std::vector<ThinRow> of_rows)
+        : change(of), rows(std::move(of_rows)) {}
+    const Change* change;
+    std::vector<ThinRow> rows;
+    bool leaves_bias = true;
+  };
+
+  // False where a change of the weight and one of the bias leave fewer rows lines, by what each alone makes of some elements.
+  bool may_be_lines(const ThinChange& weight, const ThinChange& bias, double fewest) const {
+    if (!weight.leaves_bias) return true;
+    RowEstimator estimator(setting_.kernel, setting_.output, setting_.rounding);
+    std::size_t lines = rows_.size();
+    for (std::size_t r = 0; r < weight.rows.size() && share_of(lines) >= fewest; ++r) {
+      ThinRow both = weight.rows[r];
+      both.bias = bias.rows[r].bias;
+      if (estimator.is_bent(both)) --lines;
+    }
+    return share_of(lines) >= fewest;
+  }
+
+  double share_of(std::size_t rows) const {
+    return rows_.empty() ? 0 : static_cast<double>(rows) / static_cast<double>(rows_.size());
   }
 
   static KernelPart part_of(const Change& change) {
@@ -325,8 +370,9 @@ class Search {
     double squares = 0;
     double count = 0;
     VariantRow row;
-    for (const SampleRow& sampled : sample_.rows) {
-      if (is_lost(sampled, setting_) || !evaluate(asked_, sample_, sampled, row)) continue;
+    for (const ToldRow& told : rows_) {
+      const SampleRow& sampled = *told.row;
+      if (!evaluate(asked_, sample_, sampled, row)) continue;
       for (std::size_t i = 0; i < row.y.size(); ++i) {
         if (!sampled.is_kept(i)) continue;
         ay += sampled.actual[i] * row.y[i];
@@ -382,15 +428,14 @@ class Search {
 
   // Where one part explains all, nothing is plainer: combinations are not tried then.
   void try_parts() {
-    std::vector<std::vector<ToldRow>> told;
-    const std::vector<Candidate> choices = affine_choices(told);
+    const std::vector<AffineChoice> choices = affine_choices();
     // Formulas that are no line in a row, or change bytes: each by itself.
     try_each(KernelPart::alone);
     const std::size_t before = proofs_.size();
     const std::vector<const Change*> singles = changes_of_statistics();
-    for (std::size_t i = 0; i < choices.size(); ++i) {
+    for (const AffineChoice& choice : choices) {
       Changes chosen;
-      add_combinations(choices[i], told[i], singles, 0, 1, chosen);
+      add_combinations(choice.candidate, choice.told, singles, 0, 1, chosen);
     }
     prove_nearest();
     const bool is_told = std::ranges::any_of(
@@ -398,11 +443,11 @@ class Search {
     if (is_told) return;
     candidates_.clear();
     proofs_.resize(before);
-    for (std::size_t i = 0; i < choices.size(); ++i) {
+    for (const auto& [candidate, told, share] : choices) {
       // Each row tells two numbers. By chance some three parts explain those of a few rows.
       constexpr std::size_t kFew = 4;
-      const std::size_t most = told[i].size() < kFew ? kMostParts - 1 : kMostParts;
-      name_statistics(choices[i], told[i], told[i].empty() ? 1 : most);
+      const std::size_t most = told.size() < kFew ? kMostParts - 1 : kMostParts;
+      name_statistics(candidate, told, told.empty() ? 1 : most);
     }
     prove_nearest();
   }
@@ -569,9 +614,13 @@ class Search {
 
   FormulaSums fit(const Variant& variant, bool all_or_nothing) const {
     FormulaSums result;
-    for (const SampleRow& sampled : sample_.rows) {
-      add_fit(variant, sample_, sampled, row_, result, all_or_nothing);
-      if (all_or_nothing && !result.explains_all()) break;
+    const std::size_t first = all_or_nothing ? refuting_ : 0;
+    for (std::size_t k = 0; k < sample_.rows.size(); ++k) {
+      const std::size_t r = (first + k) % sample_.rows.size();
+      add_fit(variant, sample_, sample_.rows[r], row_, result, all_or_nothing);
+      if (!all_or_nothing || result.explained == result.elements) continue;
+      refuting_ = r;
+      break;
     }
     return result;
   }
@@ -680,8 +729,7 @@ class Search {
   }
 
   void find_hidden(Diagnosis& result) const {
-    std::size_t all = 0;
-    std::vector<ToldRow> told = told_by(asked_, all);
+    std::vector<ToldRow> told = told_by(asked_);
     // Beside a large bias rounding swallows xhat: then errors are no noise.
     constexpr double kSignal = 4;
     std::erase_if(told, [](const ToldRow& row) { return row.told.signal < kSignal; });
@@ -771,11 +819,14 @@ class Search {
   const ChooseKernel& choose_;
   const Variant asked_;
   const std::shared_ptr<const std::vector<NamedKernel>> kernels_;
+  std::vector<ToldRow> rows_;  // that are not lost
+  bool are_all_lost_ = true;
   std::deque<NamedKernel> found_;
   std::deque<Change> changes_;
   std::vector<Candidate> candidates_;
   std::vector<Proof> proofs_;
-  mutable VariantRow row_;  // a buffer: rows may be long
+  mutable std::size_t refuting_ = 0;  // the row that told the last formula to be wrong
+  mutable VariantRow row_;            // a buffer: rows may be long
   FormulaSums exact_;
 };
 
@@ -817,6 +868,29 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
 
 void add_results(const VariantRow& result, const OutputFormat& output, FormulaSums& sums,
                  bool all_or_nothing) {
+  if (!all_or_nothing && result.kept.empty() && result.is_bounded && !result.is_reread()) {
+    // As below, where all is finite.
+    const std::size_t n = result.y.size();
+    const auto [explained, signal, errors, excess, not_finite] =
+        totals<5>(n, [&](std::size_t i) -> std::array<double, 5> {
+          const double y = result.y[i];
+          const double error = std::fabs(result.actual[i] - y);
+          const double beyond = error - output.half_ulp(y);
+          const double part = beyond > 0 ? beyond : 0;
+          const double explains = error <= result.bound[i] ? 1 : 0;
+          return {explains, y * y, error * error, part * part, (error - error) * result.bound[i]};
+        });
+    if (not_finite == 0) {
+      const auto count = static_cast<std::int64_t>(explained);
+      sums.add({.elements = static_cast<std::int64_t>(n),
+                .explained = count,
+                .certain = count,
+                .signal = signal,
+                .errors = errors,
+                .excess = excess});
+      return;
+    }
+  }
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     if (!result.kept.empty() && result.kept[i] == 0) continue;
     ++sums.elements;

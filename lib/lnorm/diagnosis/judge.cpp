@@ -186,25 +186,32 @@ void RowJudge::judge_and_settle_by(const JudgedRow& row, const FindBounds& bound
   found.replace(before, after);
 }
 
-// Counts what is beyond the bound; of rows without one, what is not finite.
+// Counts what is beyond the bound, by ratios_; of rows without one, what is not finite.
 void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
                               JudgedRows& found) const {
-  std::int64_t affected = 0;
-  for (std::size_t i = 0; i < row.actual.size(); ++i) {
-    const bool is_lost =
-        row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
-    const bool is_beyond = bounds.is_bounded ? ratio_of(row, bounds, i) > 1 : is_lost;
-    if (!is_beyond) continue;
-    ++affected;
-    found.non_finite += static_cast<std::int64_t>(is_lost);
-    if (found.affected_elements.empty()) found.affected_elements.resize(row.actual.size());
-    ++found.affected_elements[i];
+  const std::size_t n = row.actual.size();
+  if (!bounds.is_bounded) {
+    ratios_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) ratios_[i] = is_lost(row, i) ? kInfinity : 0;
   }
+  std::int64_t affected = 0;
+  for (const double ratio : ratios_) affected += ratio > 1 ? 1 : 0;
   if (affected == 0) return;
+  found.affected_elements.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    found.affected_elements[i] += ratios_[i] > 1 ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    found.non_finite += ratios_[i] > 1 && is_lost(row, i) ? 1 : 0;
+  }
   found.beyond += affected;
   found.affected_rows.add(row.number);
   found.whole_rows += static_cast<std::int64_t>(affected == row.judged());
   if (!bounds.is_bounded) --found.unjudged_rows;
+}
+
+bool RowJudge::is_lost(const JudgedRow& row, std::size_t i) {
+  return row.is_kept(i) && !std::isfinite(row.actual[i]) && std::isfinite(row.exact[i]);
 }
 
 bool RowJudge::judge_bounds(const JudgedRow& row, const RowBounds* measured,
@@ -291,23 +298,22 @@ double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::si
 
 WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {
   const std::size_t n = row.actual.size();
+  ratios_.resize(n);
   const auto [not_finite] = totals<1>(n, [&](std::size_t i) -> std::array<double, 1> {
     return {(row.actual[i] - row.actual[i]) + (row.exact[i] - row.exact[i])};
   });
-  double most = 0;
-  if (not_finite == 0) {
-    most = greatest_of(n, [&](std::size_t i) {
+  if (not_finite == 0 && row.kept.empty()) {
+    for (std::size_t i = 0; i < n; ++i) {
       const double ratio = std::fabs(row.actual[i] - bounds.y[i]) / bounds.bound[i];
-      return row.actual[i] == row.exact[i] ? 0 : ratio;
-    });
+      ratios_[i] = row.actual[i] == row.exact[i] ? 0 : ratio;
+    }
   } else {
-    for (std::size_t i = 0; i < n; ++i) most = std::max(most, ratio_of(row, bounds, i));
+    for (std::size_t i = 0; i < n; ++i) ratios_[i] = ratio_of(row, bounds, i);
   }
-  for (std::size_t i = 0; i < n && most > 0; ++i) {
-    if (ratio_of(row, bounds, i) != most) continue;
-    return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], bounds.y[i]};
-  }
-  return {most, row.number, 0, 0, 0};
+  const double most = greatest_of(n, [&](std::size_t i) { return ratios_[i]; });
+  if (most == 0) return {0, row.number, 0, 0, 0};
+  const auto i = static_cast<std::size_t>(std::ranges::find(ratios_, most) - ratios_.begin());
+  return {most, row.number, static_cast<std::int64_t>(i), row.actual[i], bounds.y[i]};
 }
 
 WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statistics,

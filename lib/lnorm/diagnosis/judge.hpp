@@ -148,7 +148,9 @@ class RowJudge {
   double last_rounding(const RowBounds& bounds, std::size_t i) const {
     return setting_.output.half_ulp(std::fabs(bounds.y[i]) + bounds.bound[i]);
   }
-  // The greatest ratio to the bound.
+  // Whether an element is not finite where a number is expected.
+  static bool is_lost(const JudgedRow& row, std::size_t i);
+  // The greatest ratio to the bound. Fills ratios_.
   WorstRatio worst_of(const JudgedRow& row, const RowBounds& bounds) const;
   double ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const;
   // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
@@ -158,6 +160,7 @@ class RowJudge {
   const JudgeSetting& setting_;
   RowBounds tree_;  // buffers: rows may be long
   RowBounds measured_;
+  mutable std::vector<double> ratios_;
 };
 
 }  // namespace lnorm

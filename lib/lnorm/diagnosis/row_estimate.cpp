@@ -38,6 +38,24 @@ std::size_t distinct_count(std::span<const double> x) {
 
 }  // namespace
 
+std::optional<ThinRow> thinned(const EstimatedRow& row) {
+  constexpr std::size_t kSome = ThinRow::kSome;
+  const std::size_t n = row.x.size();
+  if (n < 4 * kSome) return {};
+  ThinRow thin;
+  thin.mean = row.mean;
+  thin.s = row.s;
+  for (std::size_t k = 0; k < kSome; ++k) {
+    const std::size_t i = k * (n / kSome);
+    thin.x[k] = row.x[i];
+    thin.actual[k] = row.actual[i];
+    thin.weight[k] = row.weight[i];
+    thin.bias[k] = row.bias[i];
+    thin.kept[k] = row.kept.empty() ? char{1} : row.kept[i];
+  }
+  return thin;
+}
+
 double RowEstimator::own_error(const EstimatedRow& row, std::size_t i, double scale) const {
   const auto& [u, t, greatest, dtype] = kernel_.arithmetic;
   const double x_roundings = kernel_.rounds_x ? 2 : 1;
@@ -120,35 +138,20 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
 }
 
 std::optional<RowEstimate> RowEstimator::line(const EstimatedRow& row) {
-  if (is_bent(row)) return {};
+  const auto some = thinned(row);
+  if (some && is_bent(*some)) return {};
   const RowEstimate found = estimate(row);
   return found.is_known && found.residual <= kLine ? std::optional(found) : std::nullopt;
 }
 
-bool RowEstimator::is_bent(const EstimatedRow& row) {
-  constexpr std::size_t kSome = 64;
-  const std::size_t n = row.x.size();
-  if (n < 4 * kSome) return false;
-  std::array<double, kSome> x;
-  std::array<double, kSome> actual;
-  std::array<double, kSome> weight;
-  std::array<double, kSome> bias;
-  std::array<char, kSome> kept;
-  for (std::size_t k = 0; k < kSome; ++k) {
-    const std::size_t i = k * (n / kSome);
-    x[k] = row.x[i];
-    actual[k] = row.actual[i];
-    weight[k] = row.weight[i];
-    bias[k] = row.bias[i];
-    kept[k] = row.kept.empty() ? char{1} : row.kept[i];
-  }
-  fill({x, actual, weight, bias, kept, row.mean, row.s});
+bool RowEstimator::is_bent(const ThinRow& row) {
+  fill({row.x, row.actual, row.weight, row.bias, row.kept, row.mean, row.s});
   const Solution found = solve();
   double squares = 0;
-  for (std::size_t k = 0; k < kSome; ++k) squares += std::pow(residual(found, k), 2);
+  for (std::size_t k = 0; k < row.x.size(); ++k) squares += std::pow(residual(found, k), 2);
   // An xhat that is larger has larger errors.
   const double most = kLine * std::max(1.0, 2 * std::fabs(found.alpha));
-  return found.is_known && squares > most * most * static_cast<double>(kSome);
+  return found.is_known && squares > most * most * static_cast<double>(row.x.size());
 }
 
 bool RowEstimator::fits(const EstimatedRow& row, double most) {

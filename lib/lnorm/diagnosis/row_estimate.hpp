@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,6 +36,20 @@ struct RowEstimate {
   bool is_known = false;  // two numbers can be told apart
 };
 
+// Some elements of a row, each so manyth.
+struct ThinRow {
+  static constexpr std::size_t kSome = 64;
+  std::array<double, kSome> x;
+  std::array<double, kSome> actual;
+  std::array<double, kSome> weight;
+  std::array<double, kSome> bias;
+  std::array<char, kSome> kept;
+  double mean;
+  double s;
+};
+// Nothing of a row that has not many more.
+std::optional<ThinRow> thinned(const EstimatedRow& row);
+
 // The residual up to which a row is a line; right rows need 1.4.
 inline constexpr double kLine = 1.5;
 
@@ -47,6 +63,9 @@ class RowEstimator {
 
   // The same of a row that is a line; nothing of others.
   std::optional<RowEstimate> line(const EstimatedRow& row);
+
+  // Whether some elements of a row are too far from any line.
+  bool is_bent(const ThinRow& row);
 
   // Whether some alpha and gamma leave no residual above most. Looks for the least of the largest residuals by reweighting.
   // [Lawson 1961]
@@ -62,9 +81,6 @@ class RowEstimator {
     double gg;
     bool is_known;
   };
-
-  // Whether some of its elements are too far from any line.
-  bool is_bent(const EstimatedRow& row);
 
   // Fills the terms of the equations, each in parts of its element's own error. scale: of xhat, in parts of the exact one.
   void fill(const EstimatedRow& row, double scale = 1);

@@ -12,6 +12,8 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/own_sums.hpp"
+#include "lnorm/diagnosis/row_estimate.hpp"
 #include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
 
@@ -212,27 +214,24 @@ Shape index_in_order(const Plan& plan, const AxesOrder& memory, std::int64_t row
 }
 
 // The output lies in another memory order.
-std::optional<FormulaSums> fit_written_in_order(const std::vector<double>& x, const Plan& plan,
-                                                const AxesOrder& order, const Sample& sample) {
+std::optional<FormulaSums> fit_written_in_order(Input& x, const Plan& plan, const AxesOrder& order,
+                                                const Sample& sample) {
   const Axes kept = kept_axes(plan.shape, plan.axes);
   const auto number_along = [&](const Shape& index, const Axes& axes) {
     return position_of(extents(index, axes), extents(plan.shape, axes));
   };
+  const Input::ReadRow read = x.along(plan.axes);
+  std::vector<double> buffer;
   ElementFit fit(*sample.setting);
   std::map<std::int64_t, RowLine> lines;
   return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     const Shape own = index_in_order(plan, order, row.number, static_cast<std::int64_t>(i));
     const std::int64_t number = number_along(own, kept);
     if (!lines.contains(number)) {
-      std::vector<double> numbers;
-      for (std::int64_t k = 0; k < plan.row_length; ++k) {
-        const Shape index = index_of_element(plan.shape, plan.axes, number, k);
-        numbers.push_back(x[static_cast<std::size_t>(position_of(index, plan.shape))]);
-      }
-      lines.emplace(number, fit.line_of(numbers, plan.formula));
+      lines.emplace(number, fit.line_of(read(number, buffer), plan.formula));
     }
     return fit.add(row, i, lines.at(number),
-                   x[static_cast<std::size_t>(position_of(own, plan.shape))],
+                   x.all()[static_cast<std::size_t>(position_of(own, plan.shape))],
                    static_cast<std::size_t>(number_along(own, plan.axes)));
   });
 }
@@ -240,17 +239,26 @@ std::optional<FormulaSums> fit_written_in_order(const std::vector<double>& x, co
 // The norm of x in another memory order: its elements lie with the axes in this order, and are read as if in C order.
 std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan& plan,
                                         const AxesOrder& order, const Sample& sample) {
-  const auto element = [&](std::int64_t row, std::int64_t i) {
-    return x[static_cast<std::size_t>(
-        position_of(index_in_order(plan, order, row, i), plan.shape))];
+  const auto element = [&](std::int64_t row, std::size_t i) {
+    const Shape index = index_in_order(plan, order, row, static_cast<std::int64_t>(i));
+    return x[static_cast<std::size_t>(position_of(index, plan.shape))];
   };
-  ElementFit fit(*sample.setting);
+  const JudgeSetting& setting = *sample.setting;
+  RowEstimator estimator(setting.kernel, setting.output, setting.rounding);
+  ElementFit fit(setting);
   std::vector<double> numbers;
   RowLine line;
   return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
     if (i == 0) {
+      const RowStatistics statistics = statistics_of(row.x, plan.formula);
+      auto some = thinned(estimated(row, affine_of(row, setting), statistics.mean,
+                                    divisor_of(statistics.variance, plan.formula)));
+      for (std::size_t k = 0; some && k < some->x.size(); ++k) {
+        some->x[k] = element(row.number, k * (row.x.size() / some->x.size()));
+      }
+      if (some && estimator.is_bent(*some)) return false;
       numbers.clear();
-      for (std::int64_t k = 0; k < plan.row_length; ++k) numbers.push_back(element(row.number, k));
+      for (std::size_t k = 0; k < row.x.size(); ++k) numbers.push_back(element(row.number, k));
       line = fit.line_of(numbers, plan.formula);
     }
     return fit.add(row, i, line, numbers[i]);
@@ -348,7 +356,7 @@ std::optional<FormulaFit> explain_by_order(Input& x, const Plan& plan, const Sam
     for (const bool is_back : {false, true}) {
       const AxesOrder memory{order, is_back};
       const auto read = fit_in_order(numbers, plan, memory, sample);
-      const auto sums = read ? read : fit_written_in_order(numbers, plan, memory, sample);
+      const auto sums = read ? read : fit_written_in_order(x, plan, memory, sample);
       if (!sums) continue;
       return cause(std::string(kOrderId),
                    concat(read ? "x is read" : "y is written", " in another memory order: ",
