@@ -43,6 +43,7 @@ struct Formula {
   std::int64_t ddof = 0;
   bool rms = false;  // which of kNorms
 
+  bool operator==(const Formula&) const = default;
   const Norm& norm() const noexcept { return kNorms[rms ? 1 : 0]; }
   bool has_mean() const noexcept { return norm().has_mean; }
   const EpsPlace& eps_place() const noexcept { return kEpsPlaces[static_cast<int>(eps_on)]; }

@@ -119,6 +119,7 @@ class GradientSearch {
       const Backward& v = trial.variant.backward;
       const bool is_alike = trial.variant.statistics_in == v.sums;
       if (v.is_noise() && is_pair && !is_alike) return;
+      if (v.sums && !may_be_sums_in(*v.sums)) return;
       if (v.is_noise() == is_coarse) trials.push_back(std::move(trial));
     };
     for (const NamedKernel& first : *kernels_) {
@@ -128,6 +129,17 @@ class GradientSearch {
         if (is_pair && (may_be_in_pair(&first) || may_be_in_pair(&second))) add({&first, &second});
       }
     }
+  }
+
+  // Sums in a narrow dtype are numbers of that dtype.
+  bool may_be_sums_in(DType dtype) const {
+    const OutputFormat narrow(dtype);
+    const auto is_narrow = [&](double one) {
+      return !std::isfinite(one) || narrow.rounded(one) == one;
+    };
+    return context_.is_uniform || std::ranges::all_of(sample_.actual, [&](const auto& row) {
+             return std::ranges::all_of(row, is_narrow);
+           });
   }
 
   // The coefficients of g, mean(g) and xhat mean(g xhat) that dx tells.

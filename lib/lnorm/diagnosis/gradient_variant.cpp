@@ -40,10 +40,16 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   } else {
     std::optional<GivenNumbers> given;
     if (has_saved) given = {row.saved->mean.high, row.saved->variance->high};
-    const bool is_known = row.statistics != nullptr && !given;
-    statistics = is_known ? row.statistics->by(formula) : statistics_of(row.x, formula, given);
-    errors = errors_of(statistics, formula, kernel, row.losses);
-    s = divisor_of(statistics.variance, formula);
+    const bool may_be_known = row.statistics != nullptr && !given;
+    if (const auto* const known = may_be_known ? row.statistics->by(formula) : nullptr) {
+      statistics = known->statistics;
+      errors = known->errors;
+      s = known->s;
+    } else {
+      statistics = statistics_of(row.x, formula, given);
+      errors = errors_of(statistics, formula, kernel, row.losses);
+      s = divisor_of(statistics.variance, formula);
+    }
   }
   GradientLine line;
   line.is_bounded = errors.is_bounded;
@@ -80,13 +86,15 @@ const SampleRow& read_by(const Variant& variant, const SampleRow& row,
                          std::optional<SampleRow>& storage) {
   if (!variant.x_in && !variant.backward.dy_in) return row;
   SampleRow& read = storage.emplace(row);
+  const auto round_to = [](DType dtype, std::vector<double>& numbers) {
+    const OutputFormat format(dtype);
+    for (double& number : numbers) number = format.rounded(number);
+  };
   if (variant.x_in) {
-    for (double& x : read.x) x = OutputFormat(*variant.x_in).rounded(x);
+    round_to(*variant.x_in, read.x);
     read.statistics = nullptr;
   }
-  if (variant.backward.dy_in) {
-    for (double& dy : read.dy) dy = OutputFormat(*variant.backward.dy_in).rounded(dy);
-  }
+  if (variant.backward.dy_in) round_to(*variant.backward.dy_in, read.dy);
   return read;
 }
 
@@ -172,11 +180,17 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
   const auto summed = static_cast<std::size_t>(variant.backward.summed.value_or(std::ssize(row.x)));
   const Backward& v = variant.backward;
   const bool has_weight = v.has_weight && !v.weight_is_last;
+  std::vector<BoundedNumber> xhats(count);
+  const bool is_plain = v.xhat == Backward::Xhat::xhat && !v.xhat_has_affine;
+  for (std::size_t i = 0; i < count; ++i) {
+    xhats[i] =
+        is_plain ? lnorm::xhat_of(line.x, row.x[i]) : xhat_of(variant, setting, row, line.x, i);
+  }
   for (std::size_t i = 0; i < (v.summed_of_warp ? count : summed); ++i) {
     if (v.summed_of_warp && i % summed >= static_cast<std::size_t>(StatisticOf::kWarp)) continue;
     const double of_mean = row.dy[i] * (has_weight && v.mean_has_weight ? weight[i] : 1);
     const double of_variance = row.dy[i] * (has_weight && v.variance_has_weight ? weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
+    const auto& [xhat, error] = xhats[i];
     sum += of_mean;
     size += std::fabs(of_mean);
     products += of_variance * xhat;
@@ -202,9 +216,10 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
   result.y.resize(count);
   result.bound.resize(count);
   const double t_high = line.inverse_t * (1 + line.inverse_t_error);
+  const double divided = v.factor * std::pow(line.x.inverse, v.divisions - 1);
   for (std::size_t i = 0; i < count; ++i) {
     const double g = variant.backward.of_g * row.dy[i] * (has_weight ? weight[i] : 1);
-    const auto [xhat, error] = xhat_of(variant, setting, row, line.x, i);
+    const auto& [xhat, error] = xhats[i];
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
     result.y[i] = centered - projected;
@@ -218,8 +233,7 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
          3 * u * std::fabs(xhat * c2)) *
             t_high +
         scale + 2 * u * std::fabs(result.y[i]) + t;
-    const double factor =
-        v.factor * (v.weight_is_last ? weight[i] : 1) * std::pow(line.x.inverse, v.divisions - 1);
+    const double factor = divided * (v.weight_is_last ? weight[i] : 1);
     if (v.divisions > 1) result.bound[i] += std::fabs(result.y[i]) * (line.inverse_error + 2 * u);
     result.y[i] *= factor;
     result.bound[i] *= std::fabs(factor);

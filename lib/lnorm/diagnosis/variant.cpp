@@ -490,13 +490,20 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 
 }  // namespace
 
-StatisticsOfNorms::StatisticsOfNorms(std::span<const double> x)
-    : centered_(statistics_of(x, {})), about_zero_(statistics_of(x, {.rms = true})) {}
+KnownStatistics::KnownStatistics(std::span<const double> x, const SumLosses& losses,
+                                 const KernelModel& kernel, std::span<const Formula> formulas) {
+  const RowStatistics of_norms[] = {statistics_of(x, {}), statistics_of(x, {.rms = true})};
+  for (const Formula& formula : formulas) {
+    RowStatistics row = of_norms[formula.rms ? 1 : 0];
+    row.variance *= row.count / (row.count - static_cast<double>(formula.ddof));
+    known_.push_back(
+        {formula, row, errors_of(row, formula, kernel, losses), divisor_of(row.variance, formula)});
+  }
+}
 
-RowStatistics StatisticsOfNorms::by(const Formula& formula) const {
-  RowStatistics result = formula.rms ? about_zero_ : centered_;
-  result.variance *= result.count / (result.count - static_cast<double>(formula.ddof));
-  return result;
+const KnownStatistics::One* KnownStatistics::by(const Formula& formula) const {
+  const auto found = std::ranges::find(known_, formula, &One::formula);
+  return found != known_.end() ? &*found : nullptr;
 }
 
 std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const SampleRow> rows) {

@@ -204,15 +204,22 @@ struct KernelContext {
   }
 };
 
-// A row's statistics by any formula.
-class StatisticsOfNorms {
+// A row's statistics by some formulas, which many variants share.
+class KnownStatistics {
  public:
-  explicit StatisticsOfNorms(std::span<const double> x);
-  RowStatistics by(const Formula& formula) const;
+  struct One {
+    Formula formula;
+    RowStatistics statistics;
+    StatisticErrors errors;
+    double s = 1;
+  };
+  KnownStatistics(std::span<const double> x, const SumLosses& losses, const KernelModel& kernel,
+                  std::span<const Formula> formulas);
+  // Null of other formulas.
+  const One* by(const Formula& formula) const;
 
  private:
-  RowStatistics centered_;
-  RowStatistics about_zero_;
+  std::vector<One> known_;
 };
 
 // What a kernel was given of a row, and what it made of it.
@@ -234,8 +241,8 @@ struct SampleRow {
   SumLosses losses = {};  // of its own sums, where the bound takes them
   // Of a backward pass.
   std::vector<double> dy = {};
-  std::optional<SavedStatistics> saved = {};      // nothing: statistics are computed
-  const StatisticsOfNorms* statistics = nullptr;  // null: they are found each time
+  std::optional<SavedStatistics> saved = {};    // nothing: statistics are computed
+  const KnownStatistics* statistics = nullptr;  // null: they are found each time
 
   // Statistics of some of its elements, or of another row's, about their mean and divided by their number. They are kept.
   struct Part {

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -330,7 +331,8 @@ class GradientChecker {
   // Variants are held for so many numbers of rows or parameters.
   static std::size_t at_once(std::size_t numbers) {
     constexpr std::size_t kMostHeld = std::size_t{1} << 20;
-    return std::max<std::size_t>(1, kMostHeld / std::max<std::size_t>(1, numbers));
+    constexpr std::size_t kFewest = 4;  // for threads
+    return std::max(kFewest, kMostHeld / std::max<std::size_t>(1, numbers));
   }
 
   void diagnose(JudgedGradient& gradient) {
@@ -344,10 +346,11 @@ class GradientChecker {
     for (const SampleRow& row : rows) sample.actual.push_back(row.actual);
     sample.at_once = at_once(static_cast<std::size_t>(plan_.rows.row_length) * rows.size());
     sample.evaluate = [&](std::span<const Variant> variants, std::size_t r) {
-      std::vector<RowBounds> results;
-      for (const Variant& variant : variants) {
-        results.push_back(evaluate_dx(variant, gradient.context, rows[r]));
-      }
+      std::vector<RowBounds> results(variants.size());
+      in_parallel(run_options_.threads)(std::ssize(variants), [&](std::int64_t k) {
+        const auto i = static_cast<std::size_t>(k);
+        results[i] = evaluate_dx(variants[i], gradient.context, rows[r]);
+      });
       return results;
     };
     find(sample);
@@ -400,15 +403,30 @@ class GradientChecker {
     }
     std::vector<ParameterSums> sums;
     for (const Variant& variant : variants) sums.emplace_back(variant, context, wanted);
-    exact_gradients_.for_each_row([&](SampleRow& row) {
-      const StatisticsOfNorms known(row.x);
-      const RowStatistics exact = known.by(gradient.setting.formula);
-      row.statistics = &known;
-      row.losses.mean = gradient.losses.mean * exact.mean_abs;
-      row.losses.variance = gradient.losses.variance * exact.variance;
-      for (ParameterSums& one : sums) one.add(row);
-      row.statistics = nullptr;
+    std::vector<Formula> formulas;
+    for (const Variant& variant : variants) {
+      if (std::ranges::count(formulas, variant.formula) == 0) formulas.push_back(variant.formula);
+    }
+    // Some rows at once, by some variants a thread.
+    constexpr std::int64_t kElements = 65536;
+    std::deque<KnownStatistics> known;
+    std::vector<SampleRow> rows;
+    const auto add_rows = [&] {
+      in_parallel(run_options_.threads)(std::ssize(sums), [&](std::int64_t k) {
+        for (const SampleRow& row : rows) sums[static_cast<std::size_t>(k)].add(row);
+      });
+      rows.clear();
+      known.clear();
+    };
+    exact_gradients_.for_each_row([&](const SampleRow& row) {
+      SampleRow& held = rows.emplace_back(row);
+      const RowStatistics exact = statistics_of(row.x, gradient.setting.formula);
+      held.losses.mean = gradient.losses.mean * exact.mean_abs;
+      held.losses.variance = gradient.losses.variance * exact.variance;
+      held.statistics = &known.emplace_back(row.x, held.losses, gradient.setting.kernel, formulas);
+      if (std::ssize(rows) * plan_.rows.row_length >= kElements) add_rows();
     });
+    add_rows();
     std::vector<RowBounds> results;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const bool is_coarse = variants[i].backward.is_noise();
