@@ -297,8 +297,43 @@ TEST_CASE("normalization over other axes is named", "[check]") {
     CHECK(cause_of(found) == id);
     CHECK(found.at("cause").at("options") == json{"--axes " + axes});
   }
-  const Outcome without = files.run("check planes.json y.npy --skip-kernels axes-*"_w);
-  CHECK(contains(without.out, "no known wrong kernel explains this"));
+  const auto without = [&](const std::string& ids) {
+    return files.run("check planes.json y.npy --skip-kernels"_w + Words{ids}).out;
+  };
+  CHECK(contains(without("axes-*"),
+                 "cause: the statistics are those of all rows together (all-rows)"));
+  CHECK(contains(without("axes-*,all-rows"), "no known wrong kernel explains this"));
+  // Weight and bias keep their axes.
+  files.output("planes.json --axes 0,1,2 --affine-axes 2 --weight [3,1,2,5,4,6] -o y.npy"_w);
+  CHECK(contains(files.run("check planes.json y.npy --weight [3,1,2,5,4,6]"_w).out,
+                 "(axes-0-1-2; --axes 0,1,2 --affine-axes 2)"));
+}
+
+TEST_CASE("a mean or a variance of all rows is named", "[check]") {
+  const Checks files;
+  files.write("rows.json", "[[1, 2, 4, 9], [3, 7, 5, 6], [-3, 1, 0, 8], [11, 2, 5, 5]]");
+  const json rows = json::parse(files.read("rows.json"));
+  double of_all = 0;
+  double about_it = 0;
+  for (const json& row : rows) {
+    for (const double x : row) of_all += x / 16;
+  }
+  for (const json& row : rows) {
+    for (const double x : row) about_it += (x - of_all) * (x - of_all) / 16;
+  }
+  for (const bool of_mean : {true, false}) {
+    json y = rows;
+    for (json& row : y) {
+      double mean = of_mean ? of_all : 0;
+      for (const double x : row) mean += of_mean ? 0 : x / 4;
+      double variance = of_mean ? 0 : about_it;
+      for (const double x : row) variance += of_mean ? (x - mean) * (x - mean) / 4 : 0;
+      for (json& x : row) x = (x.get<double>() - mean) / std::sqrt(variance + 1e-5);
+    }
+    files.write("y.json", y.dump());
+    const json found = support::parsed_json(files.run("check rows.json y.json --json"_w).out);
+    CHECK(cause_of(found) == (of_mean ? "all-rows-mean" : "all-rows-variance"));
+  }
 }
 
 TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {

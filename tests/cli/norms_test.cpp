@@ -1,3 +1,4 @@
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "lnorm/core/text.hpp"
@@ -458,6 +459,63 @@ TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
   CHECK(shared.at(1).at("mismatched") == compared.at("mismatched"));
   CHECK(at.run("mutants x.npy --groups 2 --weight [3,1,-2,5,0.5,7] --dy x.npy --quiet"_w).status ==
         1);
+}
+
+// Each set of normalized axes of x.json, which has three, with each set of those of a weight.
+TEST_CASE("a weight along any axes is judged as it is applied, and scaled in groups", "[norms]") {
+  const Workplace at;
+  constexpr std::size_t kExtents[] = {2, 3, 4};
+  json x;
+  for (int i = 0; i < 24; ++i) x[i / 12][i / 4 % 3][i % 4] = 7 * i % 11 + i / 8.0;
+  at.write("x.json", x.dump());
+  // The numbers along some axes, also along more of them than they depend on.
+  const auto weight = [&](unsigned depends, unsigned along) {
+    const std::function<json(std::size_t, int)> from = [&](std::size_t axis, int number) -> json {
+      if (axis == 3) return number;
+      json all;
+      for (std::size_t k = 0; k < ((along >> axis & 1) != 0 ? kExtents[axis] : 1); ++k) {
+        const int more = (depends >> axis & 1) != 0 ? static_cast<int>(k) + 1 : 1;
+        all.push_back(from(axis + 1, 5 * number + more));
+      }
+      return (along >> axis & 1) != 0 ? all : all[0];
+    };
+    return from(0, 1).dump();
+  };
+  const auto list = [](unsigned axes) {
+    std::vector<std::string> names;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      if ((axes >> axis & 1) != 0) names.push_back(std::to_string(axis));
+    }
+    return lnorm::joined(names, ",", [](const std::string& name) { return name; });
+  };
+  for (unsigned axes = 1; axes < 8; ++axes) {
+    for (unsigned affine = 1; affine < 8; ++affine) {
+      const Words norm{"--axes",     list(axes), "--affine-axes",
+                       list(affine), "--weight", weight(affine, affine)};
+      CAPTURE(norm);
+      at.output("x.json --dtype float32 -o y.npy"_w + norm);
+      CHECK(at.run("check x.json y.npy --quiet"_w + norm).status == 0);
+      if (axes != 7) CHECK(at.run("check x.json y.npy --quiet --rows 1:2"_w + norm).status == 0);
+      // An element is named by its place in the input, whatever order rows have.
+      std::string spoiled = at.read("y.npy");
+      spoiled[128 + 4 * 14 + 3] ^= 0x40;  // of (1, 0, 2)
+      at.write("z.npy", spoiled);
+      const json wrong = support::parsed_json(at.run("check x.json z.npy --json"_w + norm).out);
+      CHECK(wrong.at("worst_index") == json{1, 0, 2});
+      const int column =
+          ((axes & 1) != 0 ? ((axes & 2) != 0 ? 3 : 1) * ((axes & 4) != 0 ? 4 : 1) : 0) +
+          ((axes & 4) != 0 ? 2 : 0);
+      CHECK(wrong.at("affected_columns").at("first") == json{column});
+      if ((affine & ~axes) != 0) continue;
+      // The same numbers along all normalized axes.
+      const Words whole{"--axes", list(axes), "--weight", weight(affine, axes)};
+      for (const std::string quantize : {"row", "group:1", "group:2"}) {
+        if (quantize == "group:2" && axes == 2) continue;  // rows of three
+        const Words words = "x.json --dtype int8 --quantize"_w + Words{quantize};
+        CHECK(at.output(words + norm) == at.output(words + whole));
+      }
+    }
+  }
 }
 
 TEST_CASE("rows with weights of their own are explained together", "[norms][check]") {

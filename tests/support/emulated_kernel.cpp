@@ -342,6 +342,11 @@ class Emulation {
     if (id == "first-row") of = 0;
     if (id == "last-row") of = x_.rows - 1;
     Statistics<F> s = statistics_of(of);
+    if (id == "all-rows") {
+      std::vector<F> all;
+      for (const double number : x_.numbers) all.push_back(to<F>(number));
+      s = statistics(all, std::ssize(all) - k_.formula.ddof, k_);
+    }
     if (id == "row-pairs") {
       s.mean = (s.mean + statistics_of(r ^ 1).mean) / to<F>(2.0);
     }

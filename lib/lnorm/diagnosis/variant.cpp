@@ -49,6 +49,8 @@ std::span<const double> elements_of(StatisticOf::Row row, const Sample& sample,
       return sample.first_x;
     case StatisticOf::Row::last:
       return sample.last_x;
+    case StatisticOf::Row::all:
+      break;
   }
   return {};
 }
@@ -57,6 +59,7 @@ std::span<const double> elements_of(StatisticOf::Row row, const Sample& sample,
 std::optional<RowStatistics> part_of(StatisticOf::Row row, std::int64_t first, std::int64_t block,
                                      const Sample& sample, const SampleRow& sampled,
                                      std::span<const double> own) {
+  if (row == StatisticOf::Row::all) return sample.of_all;
   std::span<const double> x =
       row == StatisticOf::Row::own ? own : elements_of(row, sample, sampled);
   if (x.empty() || first > std::ssize(x)) return {};

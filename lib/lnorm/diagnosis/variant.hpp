@@ -16,7 +16,7 @@ namespace lnorm {
 
 // Of which elements a statistic is made, and what its sum is divided by.
 struct StatisticOf {
-  enum class Row { own, previous, next, first, last };
+  enum class Row { own, previous, next, first, last, all };
   Row row = Row::own;
   std::int64_t first = 0;  // of so many first elements; 0: of all
   static constexpr std::int64_t kWarp = 32;
@@ -270,6 +270,8 @@ struct Sample {
   std::vector<SampleRow> rows = {};  // by number
   std::vector<double> first_x;
   std::vector<double> last_x;
+  std::optional<RowStatistics> of_all =
+      {};                       // of the elements of all rows; nothing where it is not known
   std::int64_t all_rows = 0;    // of the tensor, where variants are written
   std::int64_t block_rows = 0;  // what follows the last row of so many is not known; 0: of none
   std::int64_t row_length() const { return std::ssize(setting->affine.weight); }

@@ -769,6 +769,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"next-row", "the statistics are those of the row after", "", KernelPart::elements, of_row<StatisticOf::Row::next>},
     {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row<StatisticOf::Row::first>},
     {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row<StatisticOf::Row::last>},
+    {"all-rows", "the statistics are those of all rows together", "", KernelPart::elements, of_row<StatisticOf::Row::all>},
     {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
     {"given-variance-biased", "the variance that is given is multiplied by (n - 1) / n", "", KernelPart::ddof, given_variance<true>},
     {"given-variance-unbiased", "the variance that is given is multiplied by n / (n - 1)", "", KernelPart::ddof, given_variance<false>},
@@ -1041,6 +1042,8 @@ std::string_view float32_advice() noexcept {
          "a kernel that computes in it";
 }
 
-std::string axes_option(const std::string& axes) { return "--axes " + axes; }
+std::string axes_option(const std::string& axes, const std::string& affine_axes) {
+  return "--axes " + axes + (affine_axes.empty() ? "" : " --affine-axes " + affine_axes);
+}
 
 }  // namespace lnorm

@@ -121,7 +121,7 @@ std::string eps_option(const std::string& eps);
 std::string_view float32_advice() noexcept;
 
 // The option that gives other axes.
-std::string axes_option(const std::string& axes);
+std::string axes_option(const std::string& axes, const std::string& affine_axes = {});
 
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";

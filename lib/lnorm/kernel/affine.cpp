@@ -24,19 +24,21 @@ int precision_of(double value) {
 // Calls see(place) for the numbers in the layout's order: where each is in that of the shape.
 template <class See>
 void for_each_place(const AffineLayout& layout, See see) {
-  const std::size_t dimensions = layout.shape.size();
-  Shape strides(dimensions, 1);
-  for (std::size_t axis = dimensions; axis-- > 1;) {
-    strides[axis - 1] = strides[axis] * layout.shape[axis];
+  Shape extents = layout.shape;
+  Shape strides(extents.size(), 1);
+  for (std::size_t axis = extents.size(); axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * extents[axis];
   }
-  Shape index(dimensions);  // along the axes in their order
-  const std::int64_t count = element_count(layout.shape);
+  extents.insert(extents.end(), layout.spread.begin(), layout.spread.end());
+  strides.resize(extents.size());
+  Shape index(extents.size());  // along the axes in their order
+  const std::int64_t count = element_count(extents);
   for (std::int64_t k = 0; k < count; ++k) {
     std::int64_t place = 0;
-    for (std::size_t i = 0; i < dimensions; ++i) place += index[i] * strides[layout.order[i]];
+    for (std::size_t i = 0; i < index.size(); ++i) place += index[i] * strides[layout.order[i]];
     see(place);
-    for (std::size_t i = dimensions; i-- > 0;) {
-      if (++index[i] < layout.shape[layout.order[i]]) break;
+    for (std::size_t i = index.size(); i-- > 0;) {
+      if (++index[i] < extents[layout.order[i]]) break;
       index[i] = 0;
     }
   }

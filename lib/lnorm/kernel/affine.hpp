@@ -29,9 +29,10 @@ struct AffineLayout {
     bool operator==(const RowAxis&) const = default;
   };
 
-  Shape shape;                     // of weight and bias, unless they have no dimensions
-  Axes order;                      // its axes as the numbers are held, the last one fastest
-  std::int64_t copies = 1;         // of each number, which follow each other
+  Shape shape;              // of weight and bias, unless they have no dimensions
+  Axes order;               // its axes as the numbers are held, the last one fastest
+  Shape spread = {};        // of axes behind those of the shape, along which they are repeated
+  std::int64_t copies = 1;  // of each number, which follow each other
   std::vector<RowAxis> rows = {};  // none: all rows have the same numbers
   std::int64_t first_row = 0;      // is row 0
   std::int64_t repeat = 1;         // elements of a row that follow each other and have one number
@@ -48,7 +49,7 @@ struct AffineLayout {
   }
   bool is_plain() const noexcept { return rows.empty() && repeat == 1; }
   // Whether the numbers are held in the order of their shape.
-  bool is_in_order() const { return std::is_sorted(order.begin(), order.end()); }
+  bool is_in_order() const { return spread.empty() && std::is_sorted(order.begin(), order.end()); }
 
   // The elements from i up to the next number, or up to end, if that comes before.
   std::int64_t run(std::int64_t i, std::int64_t end) const noexcept {

@@ -292,6 +292,9 @@ class Checker {
       const std::vector<SumLosses> losses = losses_of(setting_, sample.rows);
       for (std::size_t r = 0; r < losses.size(); ++r) sample.rows[r].losses = losses[r];
     }
+    if (differs && !result.slice) {
+      sample.of_all = statistics_of_all(inputs_.x, plan_, backend_, run_options_.threads);
+    }
     KernelContext context = context_of(setting_, Quantity::y, inputs_.weight, inputs_.bias, plan_);
     context.has_residual = inputs_.alone != nullptr;
     context.has_rounded_sum = inputs_.residual != nullptr;
@@ -302,9 +305,12 @@ class Checker {
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
         !result.slice && plan_.affine.is_plain() && !context.has_groups && inputs_.given == nullptr;
-    // The noise of a whole narrow arithmetic covers another weight as well.
+    // The noise of a whole narrow arithmetic covers another weight as well. Of other axes more is known: the option.
+    const auto is_open_beside = [](const Variant& found) {
+      return found.arithmetic || found.variance.row == StatisticOf::Row::all;
+    };
     const bool is_open = !result.diagnosis.explains_all() ||
-                         result.diagnosis.explanations.front().variant.arithmetic;
+                         is_open_beside(result.diagnosis.explanations.front().variant);
     if (differs && is_whole && is_open) explain_otherwise(sample, context, result);
     describe_contents(sample, result);
     if (result.diagnosis.explanations.empty()) return;
@@ -534,6 +540,7 @@ void Checker::explain_all(const Sample& sample, FormulaFit& fit) const {
                       .x_dtype = sample.x_dtype,
                       .first_x = sample.first_x,
                       .last_x = sample.last_x,
+                      .of_all = sample.of_all,
                       .block_rows = sample.block_rows};
   FormulaSums all;
   examine_rows(

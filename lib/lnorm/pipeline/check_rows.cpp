@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/double_double.hpp"
 #include "lnorm/kernel/row_errors.hpp"
 #include "lnorm/measure/row_runs.hpp"
 #include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/compared_rows.hpp"
 #include "lnorm/pipeline/executor.hpp"
+#include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
 
@@ -21,6 +24,14 @@ namespace {
 Plan plan_of(const TensorInfo& info, const Axes& axes) {
   LayerNormOptions options;
   options.axes = AxisList{{axes.begin(), axes.end()}};
+  // Where weight and bias run along some of a row's axes only, its elements go along these first.
+  const auto rest = std::is_sorted_until(axes.begin(), axes.end());
+  if (rest != axes.end()) {
+    AxisList& affine = options.affine_axes.emplace();
+    std::transform(axes.begin(), rest, std::back_inserter(affine.axes), [&](std::size_t axis) {
+      return static_cast<std::int64_t>(info.slice ? info.slice->axes[axis - 1] : axis);
+    });
+  }
   if (info.split) {
     options.axes = Groups{.groups = whole_of(info).shape[*info.split],
                           .channel_axis = static_cast<std::int64_t>(*info.split)};
@@ -156,7 +167,8 @@ Check begin_check(const TensorInfo& x, const TensorInfo& actual, const Plan& pla
   check.x = whole_of(x);
   check.actual = whole_of(actual);
   check.slice = x.slice;
-  check.axes = x.slice ? x.slice->axes : plan.axes;
+  check.axes = plan.axes;
+  for (std::size_t& axis : check.axes) axis = x.slice ? x.slice->axes[axis - 1] : axis;
   check.formula = setting.formula;
   check.arithmetic = setting.kernel.arithmetic.dtype;
   check.row_length = plan.row_length;
@@ -225,6 +237,41 @@ void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& compari
   }
 }
 
+std::optional<RowStatistics> statistics_of_all(TensorSource& x, const Plan& plan,
+                                               const Backend& backend, int threads) {
+  using Found = std::vector<RowStatistics>;
+  DoubleDouble sum;
+  DoubleDouble squares;
+  RowStatistics all;
+  const auto find = [&](const RowBlock& block) {
+    Found rows;
+    std::vector<double> storage;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      rows.push_back(statistics_of(decode(backend, row_of(block.x, r), storage), Formula{}));
+    }
+    return rows;
+  };
+  const auto take = [&](const Found& rows) {
+    for (const RowStatistics& row : rows) {
+      const DoubleDouble n{row.count};
+      sum = sum + DoubleDouble{row.mean} * n;
+      squares = squares +
+                (DoubleDouble{row.mean} * DoubleDouble{row.mean} + DoubleDouble{row.variance}) * n;
+      all.mean_abs += row.mean_abs * row.count;
+      all.max_abs = std::max(all.max_abs, row.max_abs);
+      all.count += row.count;
+    }
+  };
+  LentSource lent(x);
+  examine_rows(lent, plan, {}, find, take, {.threads = threads});
+  const DoubleDouble n{all.count};
+  const DoubleDouble mean = sum / n;
+  all.mean = mean.high;
+  all.variance = std::max((squares / n - mean * mean).high, 0.0);
+  all.mean_abs /= all.count;
+  return std::isfinite(all.variance) ? std::optional(all) : std::nullopt;
+}
+
 std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
                                        std::int64_t row_length) {
   constexpr std::int64_t kSpreadRows = 64;  // or as many as have so many elements
@@ -279,9 +326,20 @@ void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0, shape};
   NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
   if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
+  // Elements of a row may have another order than the input's axes.
+  Axes ordered = result.axes;
+  std::ranges::sort(ordered);
+  const Shape& shape_of_all = result.x.shape;
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
-    if (judged.affected_elements[i] > 0) columns.numbers.push_back(static_cast<std::int64_t>(i));
+    if (judged.affected_elements[i] == 0) continue;
+    auto column = static_cast<std::int64_t>(i);
+    if (ordered != result.axes) {
+      const Shape index = index_of_element(shape_of_all, result.axes, 0, column);
+      column = position_of(extents(index, ordered), extents(shape_of_all, ordered));
+    }
+    columns.numbers.push_back(column);
   }
+  std::ranges::sort(columns.numbers);
   result.rows = affected(rows);
   result.columns = affected(columns);
   // What was never written has its place as well.

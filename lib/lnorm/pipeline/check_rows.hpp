@@ -106,6 +106,10 @@ void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& compari
 // Wrong kernels are tried on rows of so many elements at most.
 inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;
 
+// Of the elements of all rows; nothing where they are not finite.
+std::optional<RowStatistics> statistics_of_all(TensorSource& x, const Plan& plan,
+                                               const Backend& backend, int threads);
+
 // Rows spread over a tensor, and the first that are affected.
 std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
                                        std::int64_t row_length);

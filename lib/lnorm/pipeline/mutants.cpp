@@ -101,13 +101,15 @@ class MutantTrials {
   bool is_same(const Axes& axes) const {
     const auto longer = [&](Axes some) {
       std::erase_if(some, [&](std::size_t axis) { return plan_.shape[axis] == 1; });
+      std::ranges::sort(some);
       return some;
     };
     return longer(axes) == longer(plan_.axes);
   }
 
   void add_other_axes() {
-    for (const OtherAxes& other : other_axes(plan_.shape, plan_.axes)) {
+    for (const OtherAxes& other :
+         other_axes(plan_, !inputs_.weight.empty() || !inputs_.bias.empty())) {
       if (options_.choose && !options_.choose(other.id)) continue;
       TriedMutant& mutant =
           mutants_.emplace_back(TriedMutant{other.id, std::string(kAxesWords), other.option});
@@ -141,11 +143,13 @@ class MutantTrials {
     const CheckRows x(inputs_.x, plan_.axes, run_options_.threads);
     std::optional<CheckRows> alone;
     if (inputs_.alone != nullptr) alone.emplace(*inputs_.alone, plan_.axes, run_options_.threads);
-    const Sample tensor{.setting = &setting_,
-                        .x_dtype = x_dtype(),
-                        .first_x = row_of_x(x, 0),
-                        .last_x = row_of_x(x, -1),
-                        .all_rows = plan_.rows};
+    const Sample tensor{
+        .setting = &setting_,
+        .x_dtype = x_dtype(),
+        .first_x = row_of_x(x, 0),
+        .last_x = row_of_x(x, -1),
+        .of_all = statistics_of_all(inputs_.x, plan_, setting_.backend, run_options_.threads),
+        .all_rows = plan_.rows};
     using Found = std::vector<Comparison>;
     examine_rows(
         inputs_.x, plan_, normalization(setting_.backend, nullptr, inputs_.affine, plan_.formula),

@@ -320,9 +320,9 @@ struct Column {
 };
 
 std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Sample& sample,
-                                          const ChooseKernel& choose) {
+                                          bool has_affine, const ChooseKernel& choose) {
   const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
-  for (const OtherAxes& other : other_axes(plan.shape, plan.axes)) {
+  for (const OtherAxes& other : other_axes(plan, has_affine)) {
     const std::int64_t length = element_count(extents(plan.shape, other.axes));
     if (!choose(other.id) || length > kMaxRowLength) continue;
     for (const bool is_unbiased : {false, true}) {
@@ -594,7 +594,14 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
 
 }  // namespace
 
-std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
+std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
+  const Shape& shape = plan.shape;
+  Axes given = plan.axes;
+  std::ranges::sort(given);
+  // Those of the option hold for other axes as well.
+  const bool are_normalized = plan.affine_shape() == extents(shape, given) && plan.axes == given;
+  const std::string affine =
+      has_affine && are_normalized ? list_of(given, ",") : "";
   std::vector<Axes> found;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
   for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
@@ -606,7 +613,8 @@ std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given) {
   std::vector<OtherAxes> result;
   result.reserve(found.size());
   for (Axes& axes : found) {
-    result.push_back({"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ",")), axes});
+    result.push_back(
+        {"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ","), affine), axes});
   }
   return result;
 }
@@ -616,7 +624,7 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
                                                    const KernelContext& context,
                                                    const ChooseKernel& choose, int threads) {
   Input input(x, plan, sample.setting->backend, threads);
-  auto found = explain_by_axes(input, plan, sample, choose);
+  auto found = explain_by_axes(input, plan, sample, context.has_weight || context.has_bias, choose);
   if (!found) found = explain_by_order(input, plan, sample, choose);
   if (!found) found = explain_by_exchange(plan, sample, choose);
   if (!found) found = explain_by_rows(x, plan, sample, choose, threads);

@@ -17,8 +17,8 @@ struct OtherAxes {
   Axes axes;
 };
 
-// Each other single axis, each other set of trailing ones.
-std::vector<OtherAxes> other_axes(const Shape& shape, const Axes& given);
+// Each other single axis, each other set of trailing ones. has_affine: whether there is a weight or a bias, which keeps its axes.
+std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine);
 
 // How a kernel may have read its tensors, where no wrong kernel on the rows of the plan gives the output. Looks at some elements of the
 // sample; nothing if no reading explains all of them. The first of these that does:

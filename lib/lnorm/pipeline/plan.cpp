@@ -106,13 +106,22 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   const auto place_of = [&](std::size_t axis) {
     return std::find(affine_axes.begin(), affine_axes.end(), axis) - affine_axes.begin();
   };
+  const auto is_affine = [&](std::size_t axis) {
+    return static_cast<std::size_t>(place_of(axis)) < affine_axes.size();
+  };
+  // Rows that keep their order have every number as often as it is met.
+  const bool is_spread = !std::is_partitioned(axes.begin(), axes.end(), is_affine);
   std::int64_t numbers = 1;  // of a row
   for (const Axes* const from : {&kept, &axes}) {
     for (const std::size_t axis : *from) {
-      const auto place = static_cast<std::size_t>(place_of(axis));
-      const bool is_affine = place < affine_axes.size();
-      if (is_affine) layout.order.push_back(place);
-      if (from == &axes) (is_affine ? numbers : layout.repeat) *= all[axis];
+      const bool is_of_row = from == &axes;
+      if (is_affine(axis)) {
+        layout.order.push_back(static_cast<std::size_t>(place_of(axis)));
+      } else if (is_of_row && is_spread) {
+        layout.order.push_back(affine_axes.size() + layout.spread.size());
+        layout.spread.push_back(all[axis]);
+      }
+      if (is_of_row) (is_affine(axis) || is_spread ? numbers : layout.repeat) *= all[axis];
     }
   }
   layout.repeat = std::max<std::int64_t>(1, layout.repeat);
@@ -121,7 +130,7 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   std::int64_t stride = numbers * layout.copies;
   for (std::size_t i = kept.size(); i-- > 0;) {
     const std::int64_t extent = all[kept[i]];
-    if (static_cast<std::size_t>(place_of(kept[i])) < affine_axes.size()) {
+    if (is_affine(kept[i])) {
       if (extent > 1) layout.rows.push_back({step, extent, stride});
       stride *= extent;
     }
