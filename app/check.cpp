@@ -320,7 +320,13 @@ class Checking {
     }
     Plan plan = companions_.plan(x, name, observed_rows(arguments_.quantization),
                                  actual != nullptr ? std::optional(actual->dtype) : std::nullopt);
-    companions_.check({TensorRole::actual_scale}, x, name, &plan);
+    if (companions_.has(TensorRole::actual_scale)) {
+      const Plan whole = x.slice
+                             ? companions_.plan(whole_of(x), name,
+                                                observed_rows(arguments_.quantization), plan.out)
+                             : plan;
+      companions_.check({TensorRole::actual_scale}, x, name, &whole);
+    }
     plan.saturates = arguments_.output.saturates;
     const bool is_for_float8 = arguments_.output.saturates || arguments_.output.scale;
     if (is_for_float8 && actual != nullptr && !is_float8(plan.out)) {

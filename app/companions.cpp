@@ -439,7 +439,10 @@ TensorSource* Companions::open(TensorRole role, const TensorInfo& x, bool at_ran
   if (!has(role)) return nullptr;
   auto source = all_.at(role)->open();
   if (at_random) source = with_random_access(std::move(source));
-  if (role_row(role).shape != ShapeRule::gradient) source = rows_beside(x, std::move(source));
+  const ShapeRule shape = role_row(role).shape;
+  if (shape != ShapeRule::gradient && shape != ShapeRule::scales) {
+    source = rows_beside(x, std::move(source));
+  }
   return all_.at(role)->keep(std::move(source));
 }
 

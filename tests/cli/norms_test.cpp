@@ -513,6 +513,12 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
         if (quantize == "group:2" && axes == 2) continue;  // rows of three
         const Words words = "x.json --dtype int8 --quantize"_w + Words{quantize};
         CHECK(at.output(words + norm) == at.output(words + whole));
+        // Scales lie where rows do; of some rows those of the whole tensor are given.
+        const Words options = "--quantize"_w + Words{quantize} + norm;
+        at.output("x.json --dtype int8 -o q.npy --save-scale s.npy"_w + options);
+        const Words check = "check x.json q.npy --actual-scale s.npy --quiet"_w + options;
+        CHECK(at.run(check).status == 0);
+        if (axes != 7) CHECK(at.run(check + "--rows 1:2"_w).status == 0);
       }
     }
   }

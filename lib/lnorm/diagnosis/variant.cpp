@@ -493,8 +493,9 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
 
 }  // namespace
 
-KnownStatistics::KnownStatistics(std::span<const double> x, const SumLosses& losses,
-                                 const KernelModel& kernel, std::span<const Formula> formulas) {
+void KnownStatistics::find(std::span<const double> x, const SumLosses& losses,
+                           const KernelModel& kernel, std::span<const Formula> formulas) {
+  known_.clear();
   const RowStatistics of_norms[] = {statistics_of(x, {}), statistics_of(x, {.rms = true})};
   for (const Formula& formula : formulas) {
     RowStatistics row = of_norms[formula.rms ? 1 : 0];

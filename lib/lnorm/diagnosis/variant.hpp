@@ -213,8 +213,9 @@ class KnownStatistics {
     StatisticErrors errors;
     double s = 1;
   };
-  KnownStatistics(std::span<const double> x, const SumLosses& losses, const KernelModel& kernel,
-                  std::span<const Formula> formulas);
+  // Takes the place of what was found before.
+  void find(std::span<const double> x, const SumLosses& losses, const KernelModel& kernel,
+            std::span<const Formula> formulas);
   // Null of other formulas.
   const One* by(const Formula& formula) const;
 

@@ -2,7 +2,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -347,7 +346,10 @@ class GradientChecker {
     sample.at_once = at_once(static_cast<std::size_t>(plan_.rows.row_length) * rows.size());
     sample.evaluate = [&](std::span<const Variant> variants, std::size_t r) {
       std::vector<RowBounds> results(variants.size());
-      in_parallel(run_options_.threads)(std::ssize(variants), [&](std::int64_t k) {
+      // Threads cost more than a few short rows.
+      constexpr std::int64_t kElements = 8192;
+      const bool is_small = std::ssize(variants) * plan_.rows.row_length < kElements;
+      in_parallel(is_small ? 1 : run_options_.threads)(std::ssize(variants), [&](std::int64_t k) {
         const auto i = static_cast<std::size_t>(k);
         results[i] = evaluate_dx(variants[i], gradient.context, rows[r]);
       });
@@ -407,24 +409,27 @@ class GradientChecker {
     for (const Variant& variant : variants) {
       if (std::ranges::count(formulas, variant.formula) == 0) formulas.push_back(variant.formula);
     }
-    // Some rows at once, by some variants a thread.
+    // Some rows at once, by some variants a thread. The next rows take the memory of those before.
     constexpr std::int64_t kElements = 65536;
-    std::deque<KnownStatistics> known;
-    std::vector<SampleRow> rows;
+    const std::int64_t most = std::clamp<std::int64_t>(
+        kElements / std::max<std::int64_t>(1, plan_.rows.row_length), 1, 1024);
+    std::vector<SampleRow> rows(static_cast<std::size_t>(most));
+    std::vector<KnownStatistics> known(rows.size());
+    std::size_t count = 0;
     const auto add_rows = [&] {
       in_parallel(run_options_.threads)(std::ssize(sums), [&](std::int64_t k) {
-        for (const SampleRow& row : rows) sums[static_cast<std::size_t>(k)].add(row);
+        for (std::size_t r = 0; r < count; ++r) sums[static_cast<std::size_t>(k)].add(rows[r]);
       });
-      rows.clear();
-      known.clear();
+      count = 0;
     };
     exact_gradients_.for_each_row([&](const SampleRow& row) {
-      SampleRow& held = rows.emplace_back(row);
+      SampleRow& held = rows[count] = row;
       const RowStatistics exact = statistics_of(row.x, gradient.setting.formula);
       held.losses.mean = gradient.losses.mean * exact.mean_abs;
       held.losses.variance = gradient.losses.variance * exact.variance;
-      held.statistics = &known.emplace_back(row.x, held.losses, gradient.setting.kernel, formulas);
-      if (std::ssize(rows) * plan_.rows.row_length >= kElements) add_rows();
+      known[count].find(row.x, held.losses, gradient.setting.kernel, formulas);
+      held.statistics = &known[count];
+      if (++count == rows.size()) add_rows();
     });
     add_rows();
     std::vector<RowBounds> results;

@@ -61,6 +61,13 @@ class QuantizedJudge {
         group_(plan.row_length / std::max<std::int64_t>(1, groups)) {
     if (inputs.alone != nullptr) alone_.emplace(*inputs.alone, plan.axes, threads);
     if (has_scales()) numbers_ = all_numbers(setting.backend, *saved.source, threads);
+    const TensorInfo& x = inputs.x.info();
+    if (x.slice) first_row_ = x.slice->first;
+    const Shape shape = x.slice ? x.slice->shape : plan.shape;
+    const Axes& axes = x.slice ? x.slice->axes : plan.axes;
+    all_rows_ = element_count(row_shape(shape, axes));
+    const std::size_t last = axes.empty() ? shape.size() : *std::ranges::max_element(axes);
+    for (std::size_t axis = last + 1; axis < shape.size(); ++axis) inner_rows_ *= shape[axis];
   }
 
   bool has_scales() const { return saved.source != nullptr; }
@@ -75,7 +82,9 @@ class QuantizedJudge {
   // Where the kernel's scale of a group lies, in elements; and the scale.
   std::int64_t position(std::int64_t row, std::int64_t g, bool is_transposed) const {
     if (shares_scales()) return plan.scales.first(row);
-    return is_transposed ? g * plan.rows + row : row * groups + g;
+    row += first_row_;
+    if (is_transposed) return g * all_rows_ + row;
+    return (row / inner_rows_ * groups + g) * inner_rows_ + row % inner_rows_;
   }
   double scale(std::int64_t row, std::int64_t g, bool is_transposed) const {
     return numbers_[static_cast<std::size_t>(position(row, g, is_transposed))];
@@ -253,6 +262,10 @@ class QuantizedJudge {
   QuantizedGrid grid_;
   std::int64_t group_;
   std::vector<double> numbers_;  // the kernel's scales
+  // Rows of the tensor that x may be a slice of.
+  std::int64_t first_row_ = 0;
+  std::int64_t all_rows_ = 1;
+  std::int64_t inner_rows_ = 1;  // along axes after the last normalized one, which has the groups
   std::optional<CheckRows> alone_;
 };
 
@@ -726,7 +739,7 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   const std::int64_t first = like.slice ? like.slice->first : 0;
   for (WorstRatio* worst : {&scale.judged.tree, &scale.judged.loop, &scale.judged.scale}) {
     if (!judge.shares_scales()) {
-      worst->row = judge.position(first + worst->row, worst->element, saved.is_transposed) - first;
+      worst->row = judge.position(worst->row, worst->element, saved.is_transposed) - first;
     }
     worst->element = 0;
   }
