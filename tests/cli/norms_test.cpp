@@ -466,7 +466,9 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
   const Workplace at;
   constexpr std::size_t kExtents[] = {2, 3, 4};
   json x;
-  for (int i = 0; i < 24; ++i) x[i / 12][i / 4 % 3][i % 4] = 7 * i % 11 + i / 8.0;
+  for (std::size_t i = 0; i < 24; ++i) {
+    x[i / 12][i / 4 % 3][i % 4] = static_cast<double>(7 * i % 11) + static_cast<double>(i) / 8;
+  }
   at.write("x.json", x.dump());
   // The numbers along some axes, also along more of them than they depend on.
   const auto weight = [&](unsigned depends, unsigned along) {
