@@ -557,18 +557,26 @@ FormulaSums Checker::fit_of(const Variant& variant, const Sample& tensor, const 
   VariantRow result;
   FormulaSums sums;
   const RowsIn actual = actual_.read(block.first_row, block.x.rows, buffer);
-  std::vector<double> previous = neighbor(all, block.first_row - 1);
-  std::vector<double> x = decoded(backend_, row_of(block.x, 0));
+  const auto decode_to = [&](std::vector<double>& numbers, const RowsIn& from) {
+    numbers.resize(decode(backend_, from, numbers).size());
+  };
+  // Each row takes the memory of those before.
+  SampleRow row;
+  row.x = neighbor(all, block.first_row - 1);
+  decode_to(row.next_x, row_of(block.x, 0));
   for (std::int64_t r = 0; r < block.x.rows; ++r) {
-    const bool is_last = r + 1 == block.x.rows;
-    std::vector<double> next = is_last ? neighbor(all, block.first_row + block.x.rows)
-                                       : decoded(backend_, row_of(block.x, r + 1));
-    SampleRow row{.number = block.first_row + r,
-                  .x = std::move(x),
-                  .actual = decoded(backend_, row_of(actual, r)),
-                  .kept = kept_of(mask(), block.first_row + r, block.x.row_length),
-                  .previous_x = std::move(previous),
-                  .next_x = next};
+    row.number = block.first_row + r;
+    row.previous_x.swap(row.x);
+    row.x.swap(row.next_x);
+    if (r + 1 < block.x.rows) {
+      decode_to(row.next_x, row_of(block.x, r + 1));
+    } else {
+      row.next_x = neighbor(all, row.number + 1);
+    }
+    decode_to(row.actual, row_of(actual, r));
+    row.kept = kept_of(mask(), row.number, block.x.row_length);
+    row.losses = {};
+    row.parts.clear();
     set_row(row);
     FormulaSums of_row;
     add_fit(variant, tensor, row, result, of_row);
@@ -578,8 +586,6 @@ FormulaSums Checker::fit_of(const Variant& variant, const Sample& tensor, const 
       add_fit(variant, tensor, row, result, of_row);
     }
     sums.add(of_row);
-    previous = std::move(row.x);
-    x = std::move(next);
   }
   return sums;
 }

@@ -600,8 +600,7 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
   std::ranges::sort(given);
   // Those of the option hold for other axes as well.
   const bool are_normalized = plan.affine_shape() == extents(shape, given) && plan.axes == given;
-  const std::string affine =
-      has_affine && are_normalized ? list_of(given, ",") : "";
+  const std::string affine = has_affine && are_normalized ? list_of(given, ",") : "";
   std::vector<Axes> found;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) found.push_back({axis});
   for (std::size_t first = 0; first + 1 < shape.size(); ++first) {
@@ -613,8 +612,7 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
   std::vector<OtherAxes> result;
   result.reserve(found.size());
   for (Axes& axes : found) {
-    result.push_back(
-        {"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ","), affine), axes});
+    result.push_back({"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ","), affine), axes});
   }
   return result;
 }
