@@ -103,6 +103,14 @@ Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t 
   return result;
 }
 
+std::int64_t column_of(const Shape& shape, const Axes& normalized, std::int64_t element) {
+  if (std::is_sorted(normalized.begin(), normalized.end())) return element;
+  Axes ordered = normalized;
+  std::sort(ordered.begin(), ordered.end());
+  const Shape index = index_of_element(shape, normalized, 0, element);
+  return position_of(extents(index, ordered), extents(shape, ordered));
+}
+
 Axes resolve_axes(const TensorInfo& x, const NormalizedAxes& axes) {
   const NormalizedAxisList list{x};
   return x.slice ? list.from(1) : std::visit(list, axes);

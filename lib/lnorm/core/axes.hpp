@@ -44,6 +44,9 @@ std::string row_name(std::int64_t number, const Shape& rows);
 Shape index_of_element(const Shape& shape, const Axes& normalized, std::int64_t row,
                        std::int64_t element);
 
+// The number of a row's element in C order, whatever order the normalized axes are in.
+std::int64_t column_of(const Shape& shape, const Axes& normalized, std::int64_t element);
+
 // The index, along all axes in the file of x, of an element of a row: both numbers count in C order.
 Shape index_in_file(const TensorInfo& x, const Axes& normalized, std::int64_t row,
                     std::int64_t element);

@@ -326,18 +326,9 @@ void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0, shape};
   NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
   if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
-  // Elements of a row may have another order than the input's axes.
-  Axes ordered = result.axes;
-  std::ranges::sort(ordered);
-  const Shape& shape_of_all = result.x.shape;
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] == 0) continue;
-    auto column = static_cast<std::int64_t>(i);
-    if (ordered != result.axes) {
-      const Shape index = index_of_element(shape_of_all, result.axes, 0, column);
-      column = position_of(extents(index, ordered), extents(shape_of_all, ordered));
-    }
-    columns.numbers.push_back(column);
+    columns.numbers.push_back(column_of(result.x.shape, result.axes, static_cast<std::int64_t>(i)));
   }
   std::ranges::sort(columns.numbers);
   result.rows = affected(rows);

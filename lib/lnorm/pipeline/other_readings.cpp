@@ -509,8 +509,8 @@ std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, con
                sums->sqnr());
 }
 
-std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weight, bool has_bias,
-                                            const ChooseKernel& choose) {
+std::optional<FormulaFit> explain_by_affine(const Plan& plan, const Sample& sample, bool has_weight,
+                                            bool has_bias, const ChooseKernel& choose) {
   constexpr std::size_t kFewest = 4;        // rows, of which two may be anything
   constexpr std::size_t kFewestOfSome = 8;  // where other columns are right
   const std::size_t count = sample.rows.size();
@@ -556,7 +556,7 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     if (!is_weight && !is_bias && are_beyond[i] == 0) continue;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
-    others.numbers.push_back(static_cast<std::int64_t>(i));
+    others.numbers.push_back(column_of(plan.shape, plan.axes, static_cast<std::int64_t>(i)));
     constants += std::fabs(line->weight) <= 8 * columns[i].half_ulp ? 1 : 0;
   }
   const auto count_of_others = static_cast<double>(others.numbers.size());
@@ -588,6 +588,7 @@ std::optional<FormulaFit> explain_by_affine(const Sample& sample, bool has_weigh
     words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
                     is_given ? " is not the one that is given" : ", and none is given");
   }
+  std::ranges::sort(others.numbers);
   if (!has_most) words += ", in " + words_of(others, "column");
   return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
 }
@@ -626,7 +627,7 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
   if (!found) found = explain_by_order(input, plan, sample, choose);
   if (!found) found = explain_by_exchange(plan, sample, choose);
   if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
-  if (!found) found = explain_by_affine(sample, context.has_weight, context.has_bias, choose);
+  if (!found) found = explain_by_affine(plan, sample, context.has_weight, context.has_bias, choose);
   return found;
 }
 
