@@ -114,7 +114,7 @@ Record record_of(const Check& check) {
           {"beyond_rounding", judged.beyond},
           {"scaled_rows", judged.scaled_rows},
           {"worst_ratio", if_judged(judged.tree.ratio)},
-          {"worst_ratio_loop", if_judged(judged.loop.ratio)},
+          {"measured_ratio", judged.loop.ratio > 0 ? if_judged(judged.loop.ratio) : Value()},
           {"worst_index", judged.tree.ratio == 0 ? Value() : worst_index(check, judged.tree)},
           {"as_loop", check.as_loop()},
           {"cause", value_of(cause)},
