@@ -110,7 +110,9 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   ListLimits limits{0, arguments.worst.value_or(5)};
   limits.rows = arguments.rows_out.has_value();
   if (arguments.page.is_wanted()) limits.map.emplace();
-  const auto exact = grouped_as(spool.source(), x.info());
+  // Rows of a tensor with groups are those of a group.
+  auto exact = spool.source();
+  if (!x.info().slice) exact = grouped_as(std::move(exact), x.info());
   std::optional<Axes> row_axes;
   if (arguments.axes) row_axes = plan.axes;
   return Comparer().compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out),

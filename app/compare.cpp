@@ -63,8 +63,7 @@ class TwoTensors {
   // own: the tolerance of their name; null if there is none.
   Comparison compare(TensorSource& actual, TensorSource& expected, const InputName& name,
                      const ToleranceOfNames* own, const RunOptions& options) {
-    std::optional<Axes> row_axes;
-    if (arguments_.axes) row_axes = resolve_axes(actual.info(), *arguments_.axes);
+    const std::optional<Axes> row_axes = this->row_axes(actual.info());
     const auto compared = [&](TensorSource& source, const std::optional<double>& baseline) {
       Comparison result = comparer_.compare(
           actual, source,
@@ -87,6 +86,10 @@ class TwoTensors {
   }
 
  private:
+  std::optional<Axes> row_axes(const TensorInfo& x) const {
+    return arguments_.axes ? std::optional(resolve_axes(x, *arguments_.axes)) : std::nullopt;
+  }
+
   // Tensors of different shapes are not compared.
   std::shared_ptr<const Mask> mask_of(const TensorInfo& actual, const TensorInfo& expected,
                                       const InputName& name) {
@@ -103,7 +106,7 @@ class TwoTensors {
     LentSource lent(expected);
     const Comparison found =
         comparer_.compare(*other, lent, {}, {0, 0}, {options.threads, {}, options.ranks},
-                          std::nullopt, mask_of(x, x, name));
+                          row_axes(x), mask_of(x, x, name));
     companions_.finish();
     return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
   }

@@ -72,7 +72,7 @@ class Explainer {
         companions_(arguments) {}
 
   Plan check(const TensorInfo& x, const InputName& name) {
-    Plan plan = companions_.plan(x, name, {.ordered = true});
+    Plan plan = companions_.plan(x, name, {.ordered = true, .keeps_order = true});
     companions_.check_affine(plan, x, name);
     companions_.check(Companions::kGiven, x, name);
     return plan;
@@ -113,12 +113,8 @@ class Explainer {
                        .number = slice.first,
                        .note = arguments_.row || arguments_.input.rows ? "" : "--row names another",
                        .row = {}};
-    const Plan plan = make_plan(row.info(), normalization.options, out);
+    const Plan plan = make_plan(row.info(), normalization.options, out, {.keeps_order = true});
     if (given) given->layout = plan.statistics;
-    // In the order of the row's elements.
-    for (std::size_t i = 0; i < plan.axes.size(); ++i) {
-      result.axes[i] = slice.axes[plan.axes[i] - 1];
-    }
     WorkArguments alone = arguments_.work;
     alone.threads = 1;
     TensorWork work(alone, *alone.ranks, alone.progress);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -470,6 +471,12 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
     x[i / 12][i / 4 % 3][i % 4] = static_cast<double>(7 * i % 11) + static_cast<double>(i) / 8;
   }
   at.write("x.json", x.dump());
+  json mask;
+  for (std::size_t i = 0; i < 24; ++i) mask[i / 12][i / 4 % 3][i % 4] = i == 14 ? 0 : 1;
+  at.write("m.json", mask.dump());
+  mask[1][0][2] = 1;
+  mask[0][1][3] = 0;
+  at.write("others.json", mask.dump());
   // The numbers along some axes, also along more of them than they depend on.
   const auto weight = [&](unsigned depends, unsigned along) {
     const std::function<json(std::size_t, int)> from = [&](std::size_t axis, int number) -> json {
@@ -497,6 +504,22 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
       CAPTURE(norm);
       at.output("x.json --dtype float32 -o y.npy"_w + norm);
       CHECK(at.run("check x.json y.npy --quiet"_w + norm).status == 0);
+      // Each row is explained with the numbers that its elements have.
+      at.output("convert y.npy -o y.json"_w);
+      const json y = json::parse(at.read("y.json"));
+      const json rows =
+          support::parsed_json(at.run("explain x.json --row 0 --json"_w + norm).out).at("rows");
+      for (const json& element : rows.at(0).at("elements")) {
+        std::size_t along = 0;
+        json number = y;
+        for (unsigned axis = 0; axis < 3; ++axis) {
+          const bool is_normalized = (axes >> axis & 1) != 0;
+          number = json(
+              number.at(is_normalized ? element.at("index").at(along++).get<std::size_t>() : 0));
+        }
+        const double rounded = number;
+        CHECK(std::fabs(element.at("y").get<double>() - rounded) <= 1e-6 * std::fabs(rounded));
+      }
       if (axes != 7) CHECK(at.run("check x.json y.npy --quiet --rows 1:2"_w + norm).status == 0);
       // An element is named by its place in the input, whatever order rows have.
       std::string spoiled = at.read("y.npy");
@@ -508,6 +531,12 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
           ((axes & 1) != 0 ? ((axes & 2) != 0 ? 3 : 1) * ((axes & 4) != 0 ? 4 : 1) : 0) +
           ((axes & 4) != 0 ? 2 : 0);
       CHECK(wrong.at("affected_columns").at("first") == json{column});
+      // A mask leaves it out, of a file and of its rows.
+      for (const Words& some : {Words{}, "--rows :"_w}) {
+        const Words masked = "check x.json z.npy --quiet"_w + norm + some;
+        CHECK(at.run(masked + "--mask m.json"_w).status == 0);
+        CHECK(at.run(masked + "--mask others.json"_w).status == 1);
+      }
       if ((affine & ~axes) != 0) continue;
       // The same numbers along all normalized axes.
       const Words whole{"--axes", list(axes), "--weight", weight(affine, axes)};
@@ -524,6 +553,17 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
       }
     }
   }
+}
+
+TEST_CASE("rows of groups are compared with the exact ones", "[norms][check]") {
+  const Workplace at;
+  at.write("x.json", "[[1, 2, 4], [3, 3, 9]]");
+  const Words check = "check x.json x.json --groups 1 --worst 1 --json"_w;
+  const auto worst = [&](const Words& words) {
+    return support::parsed_json(at.run(check + words).out).at("comparison").at("worst");
+  };
+  CHECK(worst("--rows :"_w) == worst({}));
+  CHECK(!worst({}).is_null());
 }
 
 TEST_CASE("rows with weights of their own are explained together", "[norms][check]") {

@@ -48,7 +48,11 @@ RowMask::RowMask(std::shared_ptr<const Mask> mask, const TensorInfo& x, const Ax
     : mask_(std::move(mask)), first_row_(x.slice ? x.slice->first : 0) {
   check_mask(mask_->info(), x);
   const TensorInfo whole = whole_of(x);
-  const Axes& normalized = x.slice ? x.slice->axes : axes;
+  Axes normalized = x.slice ? x.slice->axes : axes;
+  // Those of a slice, in the order of its rows' elements.
+  for (std::size_t i = 0; x.slice && axes.size() == normalized.size() && i < axes.size(); ++i) {
+    normalized[i] = x.slice->axes[axes[i] - 1];
+  }
   Shape strides(file_shape(whole).size());
   const Shape& own = mask_->info().shape;
   std::int64_t stride = 1;

@@ -359,7 +359,8 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
     throw Error(concat("eps is ", formula.eps, ", expected a finite number, 0 or more"));
   }
   plan.has_scale_groups = needs.scale_group.value_or(0) > 0;
-  const WholeAxes whole = choose_axes(x, options, needs.given, plan.has_scale_groups, plan);
+  const WholeAxes whole =
+      choose_axes(x, options, needs.given, plan.has_scale_groups || needs.keeps_order, plan);
   plan.rows = element_count(plan.row_shape(false));
   plan.row_length = element_count(plan.normalized_shape());
   if (formula.ddof < 0) throw Error(concat("ddof is ", formula.ddof, ", expected 0 or more"));

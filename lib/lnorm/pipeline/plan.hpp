@@ -103,6 +103,7 @@ std::int64_t mean_run_length(const Plan& plan);
 struct RowNeeds {
   bool whole = false;             // parts will not do
   bool ordered = false;           // they are numbered in C order
+  bool keeps_order = false;       // so are their elements, wherever weight and bias run
   bool in_tiles = false;          // a few at a time will do, of tiles that are held
   bool any_dtype = false;         // the output dtype need be no float
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
