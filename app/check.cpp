@@ -110,7 +110,7 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   ListLimits limits{0, arguments.worst.value_or(5)};
   limits.rows = arguments.rows_out.has_value();
   if (arguments.page.is_wanted()) limits.map.emplace();
-  // Rows of a tensor with groups are those of a group.
+  // What is written of a slice has the shape of its rows already.
   auto exact = spool.source();
   if (!x.info().slice) exact = grouped_as(std::move(exact), x.info());
   std::optional<Axes> row_axes;

@@ -462,7 +462,7 @@ TEST_CASE("mutants of groups are those of the same rows", "[norms][mutants]") {
         1);
 }
 
-// Each set of normalized axes of x.json, which has three, with each set of those of a weight.
+// Every set of normalized axes of a tensor of three, with every set of axes of a weight.
 TEST_CASE("a weight along any axes is judged as it is applied, and scaled in groups", "[norms]") {
   const Workplace at;
   constexpr std::size_t kExtents[] = {2, 3, 4};
@@ -531,7 +531,7 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
           ((axes & 1) != 0 ? ((axes & 2) != 0 ? 3 : 1) * ((axes & 4) != 0 ? 4 : 1) : 0) +
           ((axes & 4) != 0 ? 2 : 0);
       CHECK(wrong.at("affected_columns").at("first") == json{column});
-      // A mask leaves it out, of a file and of its rows.
+      // A mask leaves that element out, with and without a choice of rows.
       for (const Words& some : {Words{}, "--rows :"_w}) {
         const Words masked = "check x.json z.npy --quiet"_w + norm + some;
         CHECK(at.run(masked + "--mask m.json"_w).status == 0);
@@ -544,7 +544,7 @@ TEST_CASE("a weight along any axes is judged as it is applied, and scaled in gro
         if (quantize == "group:2" && axes == 2) continue;  // rows of three
         const Words words = "x.json --dtype int8 --quantize"_w + Words{quantize};
         CHECK(at.output(words + norm) == at.output(words + whole));
-        // Scales lie where rows do; of some rows those of the whole tensor are given.
+        // Scales lie where rows do. For some rows those of the whole tensor are given.
         const Words options = "--quantize"_w + Words{quantize} + norm;
         at.output("x.json --dtype int8 -o q.npy --save-scale s.npy"_w + options);
         const Words check = "check x.json q.npy --actual-scale s.npy --quiet"_w + options;

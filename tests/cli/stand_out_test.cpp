@@ -276,7 +276,7 @@ TEST_CASE("the rows that fail go into a file, and a baseline says how far off is
   CHECK(status("a.json e.json --baseline b.json --factor 1.9 --rows :2 -q") == 1);
   CHECK(status("a.json e.json --baseline b.json -q") == 1);  // NaN
   CHECK(status("a.json e.json --baseline none.json -q") == 2);
-  // What the mask leaves out of the baseline is the same in rows along any axes.
+  // The mask leaves the same elements out of the baseline, whatever axes rows have.
   at.write("m.json", "[[1, 1], [1, 0], [1, 1]]");
   CHECK(status("b.json e.json --baseline b.json --mask m.json -q") == 0);
   CHECK(contains(

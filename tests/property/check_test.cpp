@@ -112,7 +112,7 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       const Check found = judged(id, n).check;
       INFO(id << ", n " << n << ": " << explanation(found));
       CHECK(found.verdict == Verdict::differs);
-      // Of two rows of axes these are the same formula.
+      // Over both axes of a matrix these are the same formula.
       CHECK(is_named(found, id == "all-rows" ? "axes-0-1" : id));
     }
   }

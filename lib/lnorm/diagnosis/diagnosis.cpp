@@ -267,7 +267,7 @@ class Search {
 
   // ---- Estimate, then name.
 
-  // Changes of weight and bias, and the rows that are lines by them.
+  // A change of weight and bias, and the rows that are lines by it.
   struct AffineChoice {
     Candidate candidate;
     std::vector<ToldRow> told = {};
@@ -281,7 +281,7 @@ class Search {
     std::vector<AffineChoice> found;
     double most = 0;
     const auto fewest = [&] { return std::max(0.5, most - 0.02); };
-    // Weights are long: those that are not the best ones are not kept.
+    // A weight may be long: only the best choices are kept.
     const auto look = [&](Candidate candidate) {
       auto rows = told_by(candidate.variant);
       const double share = share_of(rows.size());
@@ -306,7 +306,8 @@ class Search {
         if (!is_affine(part_of(change))) continue;
         auto one = combined({&change});
         if (!one) continue;
-        ThinChange& thin = of_one.emplace_back(&change, thin_rows(one->variant));
+        of_one.push_back({&change, thin_rows(one->variant)});
+        ThinChange& thin = of_one.back();
         thin.leaves_bias = one->variant.affine->bias == asked_.affine->bias;
         for (std::size_t r = 0; r < plain.size(); ++r) {
           thin.leaves_bias &= thin.rows[r].bias == plain[r].bias;
@@ -335,14 +336,12 @@ class Search {
   }
 
   struct ThinChange {
-    ThinChange(const Change* of, std::vector<ThinRow> of_rows)
-        : change(of), rows(std::move(of_rows)) {}
     const Change* change;
-    std::vector<ThinRow> rows;
+    std::vector<ThinRow> rows;  // by this change alone
     bool leaves_bias = true;
   };
 
-  // False where a change of the weight and one of the bias leave fewer rows lines, by what each alone makes of some elements.
+  // Whether a changed weight and a changed bias may leave so many rows lines. Some elements of each row tell; the pair is not made.
   bool may_be_lines(const ThinChange& weight, const ThinChange& bias, double fewest) const {
     if (!weight.leaves_bias) return true;
     RowEstimator estimator(setting_.kernel, setting_.output, setting_.rounding);
@@ -825,7 +824,7 @@ class Search {
   std::deque<Change> changes_;
   std::vector<Candidate> candidates_;
   std::vector<Proof> proofs_;
-  mutable std::size_t refuting_ = 0;  // the row that told the last formula to be wrong
+  mutable std::size_t refuting_ = 0;  // the row that refuted the last formula
   mutable VariantRow row_;            // a buffer: rows may be long
   FormulaSums exact_;
 };
@@ -869,7 +868,7 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
 void add_results(const VariantRow& result, const OutputFormat& output, FormulaSums& sums,
                  bool all_or_nothing) {
   if (!all_or_nothing && result.kept.empty() && result.is_bounded && !result.is_reread()) {
-    // As below, where all is finite.
+    // The loop below, in vectors, where all numbers are finite.
     const std::size_t n = result.y.size();
     const auto [explained, signal, errors, excess, not_finite] =
         totals<5>(n, [&](std::size_t i) -> std::array<double, 5> {

@@ -106,14 +106,13 @@ BoundedNumber xhat_of(const Variant& variant, const JudgeSetting& setting, const
     const double value = is_x ? row.x[i] : row.x[i] - line.center;
     return {value, is_x ? 0 : line.center_error + u * (std::fabs(value) + std::fabs(row.x[i]))};
   }
-  const bool affine = variant.backward.xhat_has_affine;
-  const double weight = affine ? affine_of(row, setting).weight[i] : 1;
-  const double bias = affine ? affine_of(row, setting).bias[i] : 0;
-  const auto [xhat, error] = xhat_of(line, row.x[i]);
-  const double y = xhat * weight + bias;
-  const double rounded =
-      affine ? line.affine_unit * (std::fabs(xhat * weight) + std::fabs(bias)) : 0;
-  return {y, std::fabs(weight) * error + rounded};
+  const BoundedNumber xhat = xhat_of(line, row.x[i]);
+  if (!variant.backward.xhat_has_affine) return xhat;
+  const double weight = affine_of(row, setting).weight[i];
+  const double bias = affine_of(row, setting).bias[i];
+  const double product = xhat.value * weight;
+  return {product + bias, std::fabs(weight) * xhat.error +
+                              line.affine_unit * (std::fabs(product) + std::fabs(bias))};
 }
 
 void add_last_rounding(const Variant& variant, const OutputFormat& output, RowBounds& result) {
@@ -181,11 +180,7 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
   const Backward& v = variant.backward;
   const bool has_weight = v.has_weight && !v.weight_is_last;
   std::vector<BoundedNumber> xhats(count);
-  const bool is_plain = v.xhat == Backward::Xhat::xhat && !v.xhat_has_affine;
-  for (std::size_t i = 0; i < count; ++i) {
-    xhats[i] =
-        is_plain ? lnorm::xhat_of(line.x, row.x[i]) : xhat_of(variant, setting, row, line.x, i);
-  }
+  for (std::size_t i = 0; i < count; ++i) xhats[i] = xhat_of(variant, setting, row, line.x, i);
   for (std::size_t i = 0; i < (v.summed_of_warp ? count : summed); ++i) {
     if (v.summed_of_warp && i % summed >= static_cast<std::size_t>(StatisticOf::kWarp)) continue;
     const double of_mean = row.dy[i] * (has_weight && v.mean_has_weight ? weight[i] : 1);

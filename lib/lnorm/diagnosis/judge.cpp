@@ -199,10 +199,9 @@ void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
   if (affected == 0) return;
   found.affected_elements.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
-    found.affected_elements[i] += ratios_[i] > 1 ? 1 : 0;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    found.non_finite += ratios_[i] > 1 && is_lost(row, i) ? 1 : 0;
+    if (!(ratios_[i] > 1)) continue;
+    ++found.affected_elements[i];
+    found.non_finite += is_lost(row, i) ? 1 : 0;
   }
   found.beyond += affected;
   found.affected_rows.add(row.number);

@@ -160,7 +160,7 @@ class RowJudge {
   const JudgeSetting& setting_;
   RowBounds tree_;  // buffers: rows may be long
   RowBounds measured_;
-  mutable std::vector<double> ratios_;
+  mutable std::vector<double> ratios_;  // of the elements that were looked at last
 };
 
 }  // namespace lnorm

@@ -46,7 +46,7 @@ std::optional<ThinRow> thinned(const EstimatedRow& row) {
   thin.mean = row.mean;
   thin.s = row.s;
   for (std::size_t k = 0; k < kSome; ++k) {
-    const std::size_t i = k * (n / kSome);
+    const std::size_t i = ThinRow::place(k, n);
     thin.x[k] = row.x[i];
     thin.actual[k] = row.actual[i];
     thin.weight[k] = row.weight[i];

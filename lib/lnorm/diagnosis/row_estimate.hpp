@@ -36,9 +36,12 @@ struct RowEstimate {
   bool is_known = false;  // two numbers can be told apart
 };
 
-// Some elements of a row, each so manyth.
+// Some elements of a row, evenly spaced.
 struct ThinRow {
   static constexpr std::size_t kSome = 64;
+  // Which element of a row of n is number k here.
+  static std::size_t place(std::size_t k, std::size_t n) { return k * (n / kSome); }
+
   std::array<double, kSome> x;
   std::array<double, kSome> actual;
   std::array<double, kSome> weight;
@@ -47,7 +50,7 @@ struct ThinRow {
   double mean;
   double s;
 };
-// Nothing of a row that has not many more.
+// Nothing where the row has fewer than four times as many.
 std::optional<ThinRow> thinned(const EstimatedRow& row);
 
 // The residual up to which a row is a line; right rows need 1.4.
@@ -64,7 +67,7 @@ class RowEstimator {
   // The same of a row that is a line; nothing of others.
   std::optional<RowEstimate> line(const EstimatedRow& row);
 
-  // Whether some elements of a row are too far from any line.
+  // Whether these elements are too far from any line.
   bool is_bent(const ThinRow& row);
 
   // Whether some alpha and gamma leave no residual above most. Looks for the least of the largest residuals by reweighting.

@@ -271,9 +271,8 @@ struct Sample {
   std::vector<SampleRow> rows = {};  // by number
   std::vector<double> first_x;
   std::vector<double> last_x;
-  std::optional<RowStatistics> of_all =
-      {};                       // of the elements of all rows; nothing where it is not known
-  std::int64_t all_rows = 0;    // of the tensor, where variants are written
+  std::optional<RowStatistics> of_all = {};  // of all rows together; nothing where not known
+  std::int64_t all_rows = 0;                 // of the tensor, where variants are written
   std::int64_t block_rows = 0;  // what follows the last row of so many is not known; 0: of none
   std::int64_t row_length() const { return std::ssize(setting->affine.weight); }
 };

@@ -29,10 +29,11 @@ struct AffineLayout {
     bool operator==(const RowAxis&) const = default;
   };
 
-  Shape shape;              // of weight and bias, unless they have no dimensions
-  Axes order;               // its axes as the numbers are held, the last one fastest
-  Shape spread = {};        // of axes behind those of the shape, along which they are repeated
-  std::int64_t copies = 1;  // of each number, which follow each other
+  Shape shape;  // of weight and bias, unless they have no dimensions
+  Axes order;   // its axes as the numbers are held, the last one fastest
+  Shape spread =
+      {};  // extents of further axes, counted after those of the shape: along these numbers are repeated
+  std::int64_t copies = 1;         // of each number, which follow each other
   std::vector<RowAxis> rows = {};  // none: all rows have the same numbers
   std::int64_t first_row = 0;      // is row 0
   std::int64_t repeat = 1;         // elements of a row that follow each other and have one number

@@ -24,7 +24,7 @@ namespace {
 Plan plan_of(const TensorInfo& info, const Axes& axes) {
   LayerNormOptions options;
   options.axes = AxisList{{axes.begin(), axes.end()}};
-  // Where weight and bias run along some of a row's axes only, its elements go along these first.
+  // Elements go along the axes of weight and bias first, where these are some of a row's (order_elements in pipeline/plan.cpp).
   const auto rest = std::is_sorted_until(axes.begin(), axes.end());
   if (rest != axes.end()) {
     AxisList& affine = options.affine_axes.emplace();

@@ -63,7 +63,7 @@ class QuantizedJudge {
     if (has_scales()) numbers_ = all_numbers(setting.backend, *saved.source, threads);
     const TensorInfo& x = inputs.x.info();
     if (x.slice) first_row_ = x.slice->first;
-    const Shape shape = x.slice ? x.slice->shape : plan.shape;
+    const Shape& shape = x.slice ? x.slice->shape : plan.shape;
     const Axes& axes = x.slice ? x.slice->axes : plan.axes;
     all_rows_ = element_count(row_shape(shape, axes));
     const std::size_t last = axes.empty() ? shape.size() : *std::ranges::max_element(axes);

@@ -254,7 +254,7 @@ std::optional<FormulaSums> fit_in_order(const std::vector<double>& x, const Plan
       auto some = thinned(estimated(row, affine_of(row, setting), statistics.mean,
                                     divisor_of(statistics.variance, plan.formula)));
       for (std::size_t k = 0; some && k < some->x.size(); ++k) {
-        some->x[k] = element(row.number, k * (row.x.size() / some->x.size()));
+        some->x[k] = element(row.number, ThinRow::place(k, row.x.size()));
       }
       if (some && estimator.is_bent(*some)) return false;
       numbers.clear();
@@ -599,7 +599,7 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
   const Shape& shape = plan.shape;
   Axes given = plan.axes;
   std::ranges::sort(given);
-  // Those of the option hold for other axes as well.
+  // The axes of weight and bias stay as they are. Those that were given are in an option already.
   const bool are_normalized = plan.affine_shape() == extents(shape, given) && plan.axes == given;
   const std::string affine = has_affine && are_normalized ? list_of(given, ",") : "";
   std::vector<Axes> found;

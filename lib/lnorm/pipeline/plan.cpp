@@ -109,7 +109,7 @@ AffineLayout affine_layout(const TensorInfo& x, const Shape& all, const Axes& ax
   const auto is_affine = [&](std::size_t axis) {
     return static_cast<std::size_t>(place_of(axis)) < affine_axes.size();
   };
-  // Rows that keep their order have every number as often as it is met.
+  // Where elements keep their order, each has a number of its own.
   const bool is_spread = !std::is_partitioned(axes.begin(), axes.end(), is_affine);
   std::int64_t numbers = 1;  // of a row
   for (const Axes* const from : {&kept, &axes}) {
