@@ -38,7 +38,7 @@ int judge_right(long count, unsigned long seed) {
     ++accused;
     std::cout << concat("accused: ", one.name, ", ", found.judged.tree.ratio,
                         " of the bound, hidden: ",
-                        found.diagnosis.hidden ? found.diagnosis.hidden->id : "none", '\n');
+                        found.diagnosis.hidden ? found.diagnosis.hidden->id() : "none", '\n');
   }
   std::cout << concat(count, " right kernels: ", accused, " accused, ", unjudged, " not judged\n");
   return accused == 0 ? 0 : 1;
@@ -61,10 +61,10 @@ lnorm::Formula formula_for(const std::string& id) {
 }
 
 bool is_answer(const lnorm::Check& found, const std::string& id) {
-  if (found.diagnosis.hidden && found.diagnosis.hidden->id == id) return true;
+  if (found.diagnosis.hidden && found.diagnosis.hidden->id() == id) return true;
   if (!found.diagnosis.explains_all()) return false;
   const auto& best = found.diagnosis.explanations.front();
-  return best.id == id || std::count(best.same_as.begin(), best.same_as.end(), id) > 0;
+  return best.id() == id || std::count(best.same_as.begin(), best.same_as.end(), id) > 0;
 }
 
 // Why a case cannot be told; empty if it can.
@@ -117,7 +117,7 @@ void judge_case(const std::string& id, DType dtype, std::int64_t n, const Order&
   const auto& fits = found.diagnosis.explanations;
   tally.others += concat(
       where, ": ",
-      found.diagnosis.explains_all() ? fits.front().id : std::string(name(found.verdict)), ';');
+      found.diagnosis.explains_all() ? fits.front().id() : std::string(name(found.verdict)), ';');
 }
 
 int judge_wrong(const std::string& only) {

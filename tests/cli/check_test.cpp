@@ -336,6 +336,69 @@ TEST_CASE("a mean or a variance of all rows is named", "[check]") {
   }
 }
 
+TEST_CASE("what the rows tell of a kernel's statistics is said", "[check]") {
+  const Checks files;
+  json rows;
+  for (int r = 0; r < 12; ++r) {
+    json row;
+    for (int i = 0; i < 8; ++i) row.push_back((r * 7 + i * i * 3 + r * i) % 23 * (1 + r % 3) - r);
+    rows.push_back(row);
+  }
+  files.write("rows.json", rows.dump());
+  struct Kernel {
+    double mean_factor;
+    double variance_factor;
+    double eps;
+    double mean_square_factor;
+    std::string said;
+  };
+  const std::vector<Kernel> kernels{
+      {1, 1, 1e-5, 0.5,
+       "(unmasked-12): every element\nhow it shows: the variance used is var + 0.5 mean^2\n"},
+      {1, 1.25, 0.5, 0, "what the rows tell: the variance used is 1.25 var; the eps used is 0.5\n"},
+      {0.75, 1, 1e-5, -0.01,
+       "what the rows tell: the mean used is 0.75 mean; the variance used is var - 0.01 mean^2\n"},
+      {1, 1, 1e-3, 0, "(eps-1e-3; --eps 1e-3): every element\n"},
+      {0, 1, 1e-5, 1, "how it shows: no mean is used; the variance used is var + mean^2\n"}};
+  for (const Kernel& kernel : kernels) {
+    json y = rows;
+    for (json& row : y) {
+      double mean = 0;
+      for (const double x : row) mean += x / 8;
+      double variance = 0;
+      for (const double x : row) variance += (x - mean) * (x - mean) / 8;
+      const double square =
+          kernel.variance_factor * variance + kernel.eps + kernel.mean_square_factor * mean * mean;
+      for (json& x : row) x = (x.get<double>() - kernel.mean_factor * mean) / std::sqrt(square);
+    }
+    files.write("y.json", y.dump());
+    const std::string text = files.run("check rows.json y.json"_w).out;
+    CAPTURE(text);
+    CHECK(contains(text, kernel.said));
+    const json estimates =
+        support::parsed_json(files.run("check rows.json y.json --json"_w).out).at("estimates");
+    const auto tells = [&](const std::string& key, double number) {
+      CAPTURE(key, number, estimates);
+      const json& found = estimates.at(key);
+      CHECK(std::fabs(found.at("number").get<double>() - number) <=
+            6 * found.at("error").get<double>());
+      CHECK(found.at("error").get<double>() < 1e-9);
+    };
+    tells("mean_factor", kernel.mean_factor);
+    tells("variance_factor", kernel.variance_factor);
+    tells("eps", kernel.eps);
+    tells("mean_square_factor", kernel.mean_square_factor);
+  }
+  // Each row has an eps of its own: no four numbers tell that.
+  json y = rows;
+  for (std::size_t r = 0; r < y.size(); ++r) {
+    for (json& x : y[r]) x = std::sqrt(static_cast<double>(r) + 1) * x.get<double>();
+  }
+  files.write("y.json", y.dump());
+  const json found = support::parsed_json(files.run("check rows.json y.json --json"_w).out);
+  CHECK(found.at("estimates").at("variance_factor").is_null());
+}
+
 TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {
   const Checks files;
   const Outcome loose = files.run("check x.json wrong.npy --max-abs 1"_w);

@@ -48,13 +48,13 @@ Judged judged(const std::string& id, std::int64_t n, const lnorm::Formula& formu
 
 std::string explanation(const Check& check) {
   const auto& found = check.diagnosis.explanations;
-  return check.diagnosis.explains_all() ? found.front().id : "none of these";
+  return check.diagnosis.explains_all() ? found.front().id() : "none of these";
 }
 
 bool is_named(const Check& check, const std::string& id) {
   if (!check.diagnosis.explains_all()) return false;
   const auto& best = check.diagnosis.explanations.front();
-  return best.id == id ||
+  return best.id() == id ||
          std::find(best.same_as.begin(), best.same_as.end(), id) != best.same_as.end();
 }
 

@@ -21,9 +21,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kMostParts = 3;
-constexpr double kMost = 0.9;  // of the rows
-constexpr double kWithin = 6;  // errors of an estimate
-constexpr double kPart = 20;   // what a further part of a name must be worth
+constexpr double kPart = 20;  // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
 constexpr std::size_t kThin = 64;       // of many rows, those that are looked at first
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
@@ -68,7 +66,9 @@ struct Deviation {
   double mean = 0;
   double scale = 0;
   double square() const { return mean * mean + scale * scale; }
-  bool is_within() const { return std::fabs(mean) <= kWithin && std::fabs(scale) <= kWithin; }
+  bool is_within() const {
+    return std::fabs(mean) <= kWithinErrors && std::fabs(scale) <= kWithinErrors;
+  }
 };
 
 class Search {
@@ -103,10 +103,15 @@ class Search {
     }
     try_parts();
     choose_best(result);
-    if (result.explains_all()) return result;
-    // Sums that lose more than those of the arithmetic explain much: they are tried last.
-    try_each(KernelPart::own_sums);
-    choose_best(result);
+    if (!result.explains_all()) {
+      // Sums that lose more than those of the arithmetic explain much: they are tried last.
+      try_each(KernelPart::own_sums);
+      choose_best(result);
+    }
+    if (!context_.has_given) {
+      result.estimates =
+          estimates(told_by(result.explains_all() ? result.explanations.front().variant : asked_));
+    }
     return result;
   }
 
@@ -247,7 +252,7 @@ class Search {
         if (4 * far > kThin) return {};
       }
     }
-    const double allowed = (1 - kMost) * static_cast<double>(told.size());
+    const double allowed = (1 - kMostRows) * static_cast<double>(told.size());
     double misses = 0;
     double without = 0;  // statistics, as the first row is of the one before it
     double sum = parts_score(candidate.kernels);
@@ -298,7 +303,7 @@ class Search {
                           }) > std::ssize(found.front().told);
     const bool are_lines_anyway =
         (context_.weight_is_number && context_.bias_is_number) || are_flipped;
-    if (most < kMost || are_lines_anyway) {
+    if (most < kMostRows || are_lines_anyway) {
       find_factor();
       const std::vector<ThinRow> plain = thin_rows(asked_);
       std::vector<ThinChange> of_one;
@@ -314,7 +319,7 @@ class Search {
         }
         look(*std::move(one));
       }
-      if (most < kMost) {
+      if (most < kMostRows) {
         for (const ThinChange& weight : of_one) {
           for (const ThinChange& bias : of_one) {
             if (part_of(*weight.change) != KernelPart::weight ||
@@ -511,42 +516,51 @@ class Search {
     candidates_.push_back(*std::move(candidate));
   }
 
-  // A number from all rows: the mean of what each tells, weighted by its error. Nothing unless nine rows of ten agree with it.
-  struct Told {
-    double number = 0;
-    double error = 0;
-  };
   template <class Of>
-  static std::optional<Told> number_of(const std::vector<ToldRow>& told, Of of) {
-    double weights = 0;
-    double sum = 0;
-    std::vector<std::pair<double, double>> all;
+  static std::optional<EstimatedNumber> number_of(const std::vector<ToldRow>& told, Of of) {
+    std::vector<EstimatedNumber> all;
+    all.reserve(told.size());
+    for (const ToldRow& row : told) all.push_back(of(row));
+    return lnorm::number_of(all, told.size());
+  }
+
+  // How far off a row's 1 / s may be, relatively, by what it tells and by what sums lose.
+  double scale_error(const ToldRow& row) const {
+    const double u = setting_.kernel.arithmetic.unit;
+    return std::hypot(row.told.alpha_error / std::fabs(row.told.alpha),
+                      2 * usual_loss(row.statistics.count) + 6 * u,
+                      row.row->losses.variance / (2 * row.s * row.s));
+  }
+
+  // What the mean was multiplied by, and how far off that may be.
+  EstimatedNumber mean_factor(const ToldRow& row) const {
+    const double s = row.s / row.told.alpha;
+    const double mean = row.statistics.mean;
+    const double lost =
+        usual_loss(row.statistics.count) * row.statistics.mean_abs + row.row->losses.mean;
+    const double error =
+        std::hypot(row.told.gamma_error * s, lost, 4 * setting_.kernel.arithmetic.unit * s);
+    return {1 - row.told.gamma * s / mean, error / std::fabs(mean)};
+  }
+
+  // What the rows tell of the statistics.
+  StatisticEstimates estimates(const std::vector<ToldRow>& told) const {
+    const Formula& formula = setting_.formula;
+    if (share_of(told.size()) < kMostRows || formula.eps_on != EpsOn::variance) return {};
+    std::vector<ToldStatistics> rows;
     for (const ToldRow& row : told) {
-      const auto [number, error] = of(row);
-      if (!std::isfinite(number) || !(error > 0) || !std::isfinite(error)) continue;
-      all.emplace_back(number, error);
-      weights += 1 / (error * error);
-      sum += number / (error * error);
+      const double square = std::pow(row.s / row.told.alpha, 2);
+      rows.push_back({row.statistics.mean,
+                      row.statistics.variance,
+                      mean_factor(row),
+                      {square, 2 * square * scale_error(row)}});
     }
-    if (all.empty() || !(weights > 0)) return {};
-    const Told result{sum / weights, 1 / std::sqrt(weights)};
-    std::size_t within = 0;
-    for (const auto& [number, error] : all) {
-      within += std::fabs(number - result.number) <= kWithin * error ? 1 : 0;
-    }
-    if (static_cast<double>(within) < kMost * static_cast<double>(told.size())) return {};
-    return result;
+    return estimate_statistics(rows, formula.eps, !formula.rms);
   }
 
   // eps, the divisor of the variance, and a factor of the mean, as the rows tell them.
   void find_numbers(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
     const Formula& formula = setting_.formula;
-    const double u = setting_.kernel.arithmetic.unit;
-    const auto scale_error = [&](const ToldRow& row) {
-      const double lost = 2 * usual_loss(row.statistics.count) + 6 * u;
-      return std::hypot(row.told.alpha_error / std::fabs(row.told.alpha), lost,
-                        row.row->losses.variance / (2 * row.s * row.s));
-    };
     const auto take = [&](const Change* change) {
       if (change != nullptr) take_combination(affine, told, {change}, best);
     };
@@ -556,9 +570,9 @@ class Search {
       const double s = row.s / row.told.alpha;
       const double root = std::sqrt(row.statistics.variance);
       const double error = scale_error(row) * std::fabs(s);
-      if (on_max) return std::pair(s > root + 3 * error ? s : kNan, error);
-      return on_std ? std::pair(s - root, error)
-                    : std::pair(s * s - row.statistics.variance, 2 * std::fabs(s) * error);
+      if (on_max) return EstimatedNumber{s > root + 3 * error ? s : kNan, error};
+      return on_std ? EstimatedNumber{s - root, error}
+                    : EstimatedNumber{s * s - row.statistics.variance, 2 * std::fabs(s) * error};
     });
     if (eps && eps->number > 3 * eps->error) {
       const double number = shortest_within(eps->number, 3 * eps->error);
@@ -570,8 +584,8 @@ class Search {
       const double variance = variance_of(s, formula);
       const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
       const double number = freedom * row.statistics.variance / variance;
-      return std::pair(number,
-                       std::fabs(number) * 2 * scale_error(row) * std::fabs(s * s / variance));
+      return EstimatedNumber{
+          number, std::fabs(number) * 2 * scale_error(row) * std::fabs(s * s / variance)};
     });
     if (divisor && divisor->number > 0.5 && divisor->number < 0x1p53) {
       const double number = std::round(divisor->number);
@@ -583,14 +597,7 @@ class Search {
       }
     }
     if (!formula.rms) {
-      const auto factor = number_of(told, [&](const ToldRow& row) {
-        const double s = row.s / row.told.alpha;
-        const double lost =
-            usual_loss(row.statistics.count) * row.statistics.mean_abs + row.row->losses.mean;
-        const double mean = row.statistics.mean;
-        return std::pair(1 - row.told.gamma * s / mean,
-                         std::hypot(row.told.gamma_error * s, lost, 4 * u * s) / std::fabs(mean));
-      });
+      const auto factor = number_of(told, [&](const ToldRow& row) { return mean_factor(row); });
       if (factor && factor->error < 0.1) {
         const double number = shortest_within(factor->number, 3 * factor->error);
         if (number != 0 && number != 1 && number != 2) {
@@ -600,12 +607,45 @@ class Search {
       }
     }
     const auto factor = number_of(told, [&](const ToldRow& row) {
-      return std::pair(row.told.alpha, scale_error(row) * std::fabs(row.told.alpha));
+      return EstimatedNumber{row.told.alpha, scale_error(row) * std::fabs(row.told.alpha)};
     });
     if (factor && !context_.has_bias && affine.kernels.empty()) {
       const std::size_t count = changes_.size();
       add_factor(factor->number, 3 * factor->error);
       if (changes_.size() > count) take(&changes_.back());
+    }
+    find_lengths(affine, told, best);
+  }
+
+  // Sums that go on to as many elements as the rows tell, in none of the lengths of the table.
+  void find_lengths(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
+    const auto n = static_cast<double>(context_.row_length());
+    const StatisticEstimates found = estimates(told);
+    std::set<double> lengths;
+    const auto look = [&](const std::optional<EstimatedNumber>& of, double length, double error) {
+      const double whole = std::round(length);
+      const bool is_whole = std::fabs(length - whole) <= 3 * error && error < 0.5;
+      if (of && of->plain && is_whole && whole > n && whole < 0x1p53) lengths.insert(whole);
+    };
+    for (const auto& factor : {found.mean_factor, found.variance_factor}) {
+      if (factor) look(factor, n / factor->number, n * factor->error / std::pow(factor->number, 2));
+    }
+    if (const auto& k = found.mean_square_factor) look(k, n * (1 + k->number), n * k->error);
+    for (const double length : lengths) {
+      for (const WrongKernel& row : wrong_kernels()) {
+        if (row.letter() != 'P' || !row.is_forward()) continue;
+        const auto whole = static_cast<std::int64_t>(length);
+        NamedKernel kernel{.id = row.with_length(row.id, '-', whole),
+                           .words = row.with_length(row.words, ' ', whole),
+                           .options = {}};
+        const bool is_tried = std::ranges::any_of(
+            changes_, [&](const Change& one) { return one.kernel->id == kernel.id; });
+        if (is_tried || !choose_(kernel.id)) continue;
+        const WrongKernel* const of = &row;
+        changes_.push_back({&found_.emplace_back(std::move(kernel)),
+                            [this, of, length](Variant& v) { of->change(v, context_, length); }});
+        take_combination(affine, told, {&changes_.back()}, best);
+      }
     }
   }
 
@@ -796,7 +836,7 @@ class Search {
       const auto fewest = static_cast<double>(std::min({near, good, far}));
       // A further part must be worth it.
       const double weighted = sum * static_cast<double>(changes.size());
-      if (fewest < kMost * rows || base <= 4 * sum || weighted >= best) return;
+      if (fewest < kMostRows * rows || base <= 4 * sum || weighted >= best) return;
       best = weighted;
       result.hidden = described(*candidate);
       result.telling = std::ssize(told);
@@ -920,7 +960,7 @@ std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
 }
 
 FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std::string> options) {
-  return {.id = std::move(id),
+  return {.ids = {std::move(id)},
           .words = std::move(words),
           .options = std::move(options),
           .explained = 1,
@@ -933,12 +973,12 @@ FormulaFit described(const Proof& proof) {
                     .sqnr = proof.sums.sqnr(),
                     .explains_all = proof.explains,
                     .variant = proof.variant};
-  const auto all = [&](std::string_view between, std::string NamedKernel::*text) {
-    return joined(proof.kernels, between, [&](const NamedKernel* kernel) { return kernel->*text; });
-  };
-  result.id = all("+", &NamedKernel::id);
-  result.words = all("; ", &NamedKernel::words);
-  for (const NamedKernel* const kernel : proof.kernels) result.options.push_back(kernel->options);
+  result.words =
+      joined(proof.kernels, "; ", [](const NamedKernel* kernel) { return kernel->words; });
+  for (const NamedKernel* const kernel : proof.kernels) {
+    result.ids.push_back(kernel->id);
+    result.options.push_back(kernel->options);
+  }
   // Part of the options gives something else.
   if (std::ranges::count(result.options, "") > 0) result.options.clear();
   return result;
@@ -983,9 +1023,9 @@ std::vector<FormulaFit> ranked(
   std::set<std::string> seen;
   for (const Proof& proof : proofs) {
     FormulaFit next = described(proof);
-    if (!seen.insert(next.id).second) continue;
+    if (!seen.insert(next.id()).second) continue;
     if (!result.empty() && is_like(proof, proofs.front())) {
-      result.front().same_as.push_back(next.id);
+      result.front().same_as.push_back(next.id());
     } else if (result.size() < kMaxExplanations) {
       result.push_back(std::move(next));
     }

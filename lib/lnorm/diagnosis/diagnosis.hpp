@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/estimates.hpp"
 #include "lnorm/diagnosis/wrong_kernels.hpp"
 
 // Which wrong kernel gives the output, if any does.
@@ -45,7 +47,7 @@ bool needs_more_than_row(const Variant& variant);
 
 // A formula that gives the output, or some of it.
 struct FormulaFit {
-  std::string id = {};  // several joined by "+"
+  std::vector<std::string> ids = {};  // of its parts
   std::string words = {};
   std::vector<std::string> options = {};  // of lnorm that give the same; empty if there are none
   double explained = 0;                   // share of the elements
@@ -53,6 +55,8 @@ struct FormulaFit {
   bool explains_all = false;
   std::vector<std::string> same_as = {};  // which the input cannot tell from it
   Variant variant = {};
+
+  std::string id() const { return joined(ids, "+"); }
 
   // What was found of all rows.
   void take(const FormulaSums& sums) {
@@ -73,6 +77,7 @@ struct Diagnosis {
   std::optional<FormulaFit> hidden;
   std::int64_t telling = 0;
   std::int64_t closer = 0;
+  StatisticEstimates estimates = {};
 
   bool explains_all() const { return !explanations.empty() && explanations.front().explains_all; }
   // What explains nine elements of ten, and far more of them than the formula asked for does; else null.

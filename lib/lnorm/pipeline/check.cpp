@@ -400,7 +400,7 @@ class Checker {
       return row_name(row + (result.slice ? result.slice->first : 0), kept);
     });
     result.where = std::move(contents.lines);
-    if (!contents.unwritten || !options_.kernels(contents.unwritten->id)) return;
+    if (!contents.unwritten || !options_.kernels(contents.unwritten->id())) return;
     std::vector<FormulaFit>& found = result.diagnosis.explanations;
     found.insert(found.begin(), *std::move(contents.unwritten));
   }

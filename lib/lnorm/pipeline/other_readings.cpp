@@ -335,7 +335,7 @@ std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Samp
       if (!sums) continue;
       FormulaFit fit = cause(other.id, std::string(kAxesWords), sums->sqnr(), {other.option});
       if (is_unbiased) {
-        fit.id += concat('+', unbiased->id);
+        fit.ids.emplace_back(unbiased->id);
         fit.words += concat("; ", unbiased->words);
         fit.options.emplace_back(unbiased->options);
       }

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <cctype>
+#include <cmath>
+#include <optional>
 #include <string>
 
 #include "lnorm/core/axes.hpp"
@@ -65,7 +66,7 @@ std::string share_text(const FormulaFit& fit) {
 // "WORDS (IDS; OPTIONS)".
 std::string cause_text(const FormulaFit& fit) {
   const std::string options = options_of(fit);
-  return concat(fit.words, " (", fit.id, options.empty() ? "" : "; ", options, ")");
+  return concat(fit.words, " (", fit.id(), options.empty() ? "" : "; ", options, ")");
 }
 
 // What explains all of an output that differs; null where nothing does.
@@ -78,17 +79,46 @@ const FormulaFit* cause_of(const Check& check) {
 // Null if there is none.
 Value value_of(const FormulaFit* fit) {
   if (fit == nullptr) return {};
-  std::vector<std::string> ids;
-  for (std::size_t begin = 0, end = 0; begin < fit->id.size(); begin = end + 1) {
-    end = fit->id.find('+', begin);
-    while (end < fit->id.size() && std::isdigit(fit->id[end + 1]) != 0) {  // 1e+06
-      end = fit->id.find('+', end + 1);
-    }
-    end = std::min(end, fit->id.size());
-    ids.push_back(fit->id.substr(begin, end - begin));
+  return Record{{"ids", fit->ids},         {"words", fit->words},
+                {"options", fit->options}, {"explained", fit->explained},
+                {"sqnr", fit->sqnr},       {"alike", fit->same_as}};
+}
+
+Value value_of(const std::optional<EstimatedNumber>& estimate) {
+  if (!estimate) return {};
+  return Record{{"number", estimate->number}, {"error", estimate->error}};
+}
+
+Value value_of(const StatisticEstimates& estimates) {
+  return Record{{"mean_factor", value_of(estimates.mean_factor)},
+                {"variance_factor", value_of(estimates.variance_factor)},
+                {"eps", value_of(estimates.eps)},
+                {"mean_square_factor", value_of(estimates.mean_square_factor)}};
+}
+
+// "the mean used is 0.78 mean; the variance used is var + 0.28 mean^2". Empty: a cause says as much itself, or the rows do not tell.
+std::string shown_by(const StatisticEstimates& estimates, bool has_cause) {
+  const auto plain = [](const std::optional<EstimatedNumber>& one) {
+    return one ? one->plain : std::nullopt;
+  };
+  const auto times = [](double factor, std::string_view what) {
+    return factor == 1 ? std::string(what) : concat(shortest_text(factor, 0), ' ', what);
+  };
+  const auto mean = plain(estimates.mean_factor);
+  const auto factor = plain(estimates.variance_factor);
+  const auto square = plain(estimates.mean_square_factor);
+  const auto eps = plain(estimates.eps);
+  if (has_cause && !square) return "";
+  std::vector<std::string> said;
+  if (mean)
+    said.push_back(*mean == 0 ? "no mean is used" : "the mean used is " + times(*mean, "mean"));
+  if (factor || square) {
+    said.push_back(concat(
+        "the variance used is ", times(factor.value_or(1), "var"),
+        square ? concat(*square < 0 ? " - " : " + ", times(std::fabs(*square), "mean^2")) : ""));
   }
-  return Record{{"ids", std::move(ids)},       {"words", fit->words}, {"options", fit->options},
-                {"explained", fit->explained}, {"sqnr", fit->sqnr},   {"alike", fit->same_as}};
+  if (eps) said.push_back("the eps used is " + shortest_text(*eps, 0));
+  return joined(said, "; ");
 }
 
 // The figures of one tensor.
@@ -122,6 +152,7 @@ Record record_of(const Check& check) {
           {"most_like",
            value_of(check.verdict == Verdict::differs && cause == nullptr ? diagnosis.most_like()
                                                                           : nullptr)},
+          {"estimates", value_of(diagnosis.estimates)},
           {"where", check.where},
           {"affected_rows", check.rows},
           {"affected_columns", check.columns},
@@ -214,7 +245,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     if (diagnosis.hidden) {
       lines.push_back(concat("warning: within rounding, but another formula is closer, in ",
                              diagnosis.closer, " of ", counted(diagnosis.telling, "row"), ": ",
-                             diagnosis.hidden->words, " (", diagnosis.hidden->id, ")"));
+                             diagnosis.hidden->words, " (", diagnosis.hidden->id(), ")"));
     }
     return lines;
   }
@@ -224,6 +255,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     if (!cause->same_as.empty()) {
       lines.push_back(concat("the same on this input: ", listed(cause->same_as, " or ")));
     }
+    if (!cause->variant.affine) return lines;
   } else if (check.is_too_long) {
     lines.emplace_back("no wrong kernel was tried: a row has more than 1048576 elements");
   } else if (const FormulaFit* const near = diagnosis.most_like()) {
@@ -236,6 +268,11 @@ std::vector<std::string> explanation_lines(const Check& check) {
     const bool is_as_float32 =
         check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31;
     if (is_as_float32) lines.emplace_back(float32_advice());
+  }
+  const bool has_cause = cause_of(check) != nullptr;
+  const std::string shown = shown_by(diagnosis.estimates, has_cause);
+  if (!shown.empty()) {
+    lines.push_back(concat(has_cause ? "how it shows: " : "what the rows tell: ", shown));
   }
   return lines;
 }
