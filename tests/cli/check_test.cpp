@@ -321,18 +321,24 @@ TEST_CASE("a mean or a variance of all rows is named", "[check]") {
   for (const json& row : rows) {
     for (const double x : row) about_it += (x - of_all) * (x - of_all) / 16;
   }
-  for (const bool of_mean : {true, false}) {
+  enum class Of { mean, mean_alone, variance };
+  for (const Of of : {Of::mean, Of::mean_alone, Of::variance}) {
     json y = rows;
     for (json& row : y) {
-      double mean = of_mean ? of_all : 0;
-      for (const double x : row) mean += of_mean ? 0 : x / 4;
-      double variance = of_mean ? 0 : about_it;
-      for (const double x : row) variance += of_mean ? (x - mean) * (x - mean) / 4 : 0;
+      double own = 0;
+      for (const double x : row) own += x / 4;
+      const double mean = of == Of::variance ? own : of_all;
+      const double center = of == Of::mean ? of_all : own;
+      double variance = of == Of::variance ? about_it : 0;
+      for (const double x : row)
+        variance += of == Of::variance ? 0 : (x - center) * (x - center) / 4;
       for (json& x : row) x = (x.get<double>() - mean) / std::sqrt(variance + 1e-5);
     }
     files.write("y.json", y.dump());
     const json found = support::parsed_json(files.run("check rows.json y.json --json"_w).out);
-    CHECK(cause_of(found) == (of_mean ? "all-rows-mean" : "all-rows-variance"));
+    CHECK(cause_of(found) == (of == Of::variance ? "all-rows-variance" : "all-rows-mean"));
+    const auto words = found.at("cause").at("words").get<std::string>();
+    CHECK(contains(words, "the variance is right") == (of == Of::mean_alone));
   }
 }
 

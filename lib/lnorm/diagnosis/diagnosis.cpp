@@ -91,7 +91,12 @@ class Search {
       // RMS norm has no mean.
       if (kernel.side == Side::both || !setting_.formula.rms) changes_.push_back({&kernel});
     }
-    exact_ = fit(asked_, false);
+    for (const SampleRow& row : sample_.rows) {
+      FormulaSums of_row;
+      add_fit(asked_, sample_, row, row_, of_row);
+      exact_.add(of_row);
+      right_rows_ += of_row.explained == of_row.elements ? 1 : 0;
+    }
   }
 
   Diagnosis run(bool differs) {
@@ -444,7 +449,10 @@ class Search {
     prove_nearest();
     const bool is_told = std::ranges::any_of(
         proofs_, [](const Proof& proof) { return proof.explains && parts_of(proof.kernels) == 1; });
-    if (is_told) return;
+    // Where few rows are wrong no parts together change the others.
+    const bool are_few_wrong =
+        static_cast<double>(right_rows_) >= kMostRows * static_cast<double>(sample_.rows.size());
+    if (is_told || are_few_wrong) return;
     candidates_.clear();
     proofs_.resize(before);
     for (const auto& [candidate, told, share] : choices) {
@@ -603,6 +611,12 @@ class Search {
         if (number != 0 && number != 1 && number != 2) {
           take(add_found("mean-factor=", number, "the mean is multiplied by", "",
                          [number](Variant& v) { v.mean_factor = number; }));
+          take(add_found("mean-factor=", number,
+                         "in the variance as well, the mean is multiplied by", "",
+                         [number](Variant& v) {
+                           v.mean_factor = number;
+                           v.center = Variant::Center::subtracted;
+                         }));
         }
       }
     }
@@ -866,7 +880,8 @@ class Search {
   std::vector<Proof> proofs_;
   mutable std::size_t refuting_ = 0;  // the row that refuted the last formula
   mutable VariantRow row_;            // a buffer: rows may be long
-  FormulaSums exact_;
+  FormulaSums exact_;                 // of the formula asked for
+  std::size_t right_rows_ = 0;        // that it explains
 };
 
 }  // namespace
@@ -1012,9 +1027,9 @@ std::vector<FormulaFit> ranked(
       least = std::min(least, proof.sums.mean_square());
     }
     std::ranges::stable_sort(proofs.begin(), end, {}, [&](const Proof& proof) {
-      std::vector<std::tuple<const WrongKernel*, double, std::string>> places;
+      std::vector<std::tuple<const WrongKernel*, double, std::string, Side>> places;
       for (const NamedKernel* const one : proof.kernels) {
-        places.emplace_back(one->row, one->parameter, one->id);
+        places.emplace_back(one->row, one->parameter, one->id, one->side);
       }
       return std::pair(proof.sums.mean_square() > 4 * least, places);
     });

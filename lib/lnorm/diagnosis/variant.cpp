@@ -169,9 +169,10 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
     if (variant.mean_in) row.mean = OutputFormat(*variant.mean_in).rounded(row.mean);
   }
   const StatisticOf& of = variant.variance;
-  const double center = is_about_zero                     ? 0
-                        : of.row == StatisticOf::Row::own ? row.mean
-                                                          : of_variance->mean;
+  const bool is_about_own =
+      of.row != StatisticOf::Row::own || variant.center == Variant::Center::own;
+  const double factor = variant.center == Variant::Center::subtracted ? variant.mean_factor : 1;
+  const double center = is_about_zero ? 0 : is_about_own ? of_variance->mean : factor * row.mean;
   double sum = sum_about(*of_variance, center);
   if (of.padded_to > 0 && !of.is_masked) {
     const auto more = rest(of);

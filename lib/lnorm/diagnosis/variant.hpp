@@ -86,7 +86,10 @@ struct Variant {
   double given_variance_factor = 1;
 
   StatisticOf mean = {};
-  StatisticOf variance = {};                // about the mean that is used, or that of the other row
+  StatisticOf variance = {};
+  // What it is about: the mean above; that of its own elements, as in any other row; the mean as it is subtracted.
+  enum class Center { mean, own, subtracted };
+  Center center = Center::mean;
   bool squares_about_zero = false;          // the variance is mean(x^2)
   bool without = false;                     // mean and variance are 0
   std::optional<DType> mean_in = {};        // the mean is rounded before the variance

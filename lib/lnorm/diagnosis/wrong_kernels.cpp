@@ -919,7 +919,8 @@ std::span<const WrongKernel> wrong_kernels() noexcept { return kWrongKernels; }
 bool NamedKernel::change(Variant& variant, const KernelContext& context) const {
   const Variant before = variant;
   if (!row->change(variant, context, parameter)) return false;
-  if (side == Side::mean) variant.variance = before.variance;
+  if (side == Side::mean || side == Side::own) variant.variance = before.variance;
+  if (side == Side::own) variant.center = Variant::Center::own;
   if (side == Side::variance) variant.mean = before.mean;
   return true;
 }
@@ -989,19 +990,25 @@ std::shared_ptr<const std::vector<NamedKernel>> ChooseKernel::kernels(
   for (const NamedKernel& kernel : named_kernels(of, normalized_shape, *this)) {
     const WrongKernel& row = *kernel.row;
     all.push_back(kernel);
-    // Where padding is not masked only the variance is wrong.
-    const bool has_sides = of == Quantity::y && row.part == KernelPart::elements &&
-                           row.change != unmasked && row.change != unmasked_by;
-    if (!has_sides) continue;
-    // What is masked leaves the variance as it is.
-    const bool is_masked = row.change == reads_on || row.change == reads_on_by;
-    for (const auto& [side, name] :
-         {std::pair{Side::mean, "mean"}, std::pair{Side::variance, "variance"}}) {
-      if (is_masked && side == Side::variance) continue;
-      all.push_back({concat(kernel.id, '-', name),
-                     concat(kernel.words, ", in the ", name, " alone"), kernel.options, kernel.row,
-                     kernel.parameter, side});
+    if (of != Quantity::y) continue;
+    const auto add = [&](Side side, std::string_view name, std::string_view words) {
+      all.push_back({concat(kernel.id, name), concat(kernel.words, words), kernel.options,
+                     kernel.row, kernel.parameter, side});
+    };
+    constexpr std::string_view kIsRight = "; the variance is right";
+    if (row.change == mean_in<DType::float16> || row.change == mean_in<DType::bfloat16>) {
+      add(Side::own, "", kIsRight);
     }
+    // Where padding is not masked only the variance is wrong.
+    if (row.part != KernelPart::elements || row.change == unmasked || row.change == unmasked_by) {
+      continue;
+    }
+    constexpr std::string_view kMeanAlone = ", in the mean alone";
+    add(Side::mean, "-mean", kMeanAlone);
+    add(Side::own, "-mean", concat(kMeanAlone, kIsRight));
+    // What is masked leaves the variance as it is.
+    if (row.change == reads_on || row.change == reads_on_by) continue;
+    add(Side::variance, "-variance", ", in the variance alone");
   }
   shape = normalized_shape;
   last = std::make_shared<const std::vector<NamedKernel>>(std::move(all));

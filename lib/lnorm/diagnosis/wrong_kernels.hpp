@@ -65,8 +65,8 @@ std::span<const WrongKernel> wrong_kernels() noexcept;
 // What the ids of a row are whose letter stands for some usual length; its id where it has no letter.
 std::vector<std::string> usual_ids(const WrongKernel& kernel);
 
-// Which statistics it changes.
-enum class Side { both, mean, variance };
+// Which statistics it changes. own: the mean, but not the one that the variance is about.
+enum class Side { both, mean, own, variance };
 
 // A row of the table for rows of some length: one for each that a kernel may pad them to.
 struct NamedKernel {
@@ -94,7 +94,7 @@ class ChooseKernel {
   bool operator()(std::string_view id) const { return chooses_(id); }
 
   // named_kernels of rows of this shape; the choice must not be empty. A kernel of y that takes other elements for mean and
-  // variance is followed by two that do so for one of them. The last list is kept, and shared by copies: many tensors have rows of
+  // variance is followed by those that do so for one of them. The last list is kept, and shared by copies: many tensors have rows of
   // one shape.
   std::shared_ptr<const std::vector<NamedKernel>> kernels(Quantity of,
                                                           const Shape& normalized_shape) const;
