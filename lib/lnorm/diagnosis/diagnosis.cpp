@@ -695,6 +695,26 @@ class Search {
     return result;
   }
 
+  // A wider dtype on the way to the output is within half an ulp of anything: it is told by the elements that two roundings make other ones.
+  bool is_rounded_twice(const Variant& variant) const {
+    const OutputFormat& output = setting_.output;
+    if (!variant.y_in || variant.y_in->precision() <= output.precision()) return true;
+    Variant once = variant;
+    once.y_in.reset();
+    std::int64_t other = 0;
+    std::int64_t found = 0;
+    for (const SampleRow& sampled : sample_.rows) {
+      if (!evaluate(once, sample_, sampled, row_)) continue;
+      for (std::size_t i = 0; i < row_.y.size(); ++i) {
+        const double twice = output.rounded(variant.y_in->rounded(row_.y[i]));
+        if (!sampled.is_kept(i) || twice == output.rounded(row_.y[i])) continue;
+        ++other;
+        found += sampled.actual[i] == twice ? 1 : 0;
+      }
+    }
+    return static_cast<double>(found) >= kMostRows * static_cast<double>(other);
+  }
+
   bool is_explanation(const Variant& variant, const FormulaSums& fit) const {
     // A variant that gives the same where the formula asked for is right explains nothing. What is not finite is in no sum of squares.
     const bool has_all = fit.certain == exact_.elements;
@@ -702,7 +722,7 @@ class Search {
     const bool is_nearer = (asked.excess > 0 && fit.excess <= asked.excess / 4) ||
                            asked.lost_numbers > fit.lost_numbers;
     return fit.explains_all() && (fit.certain > 0 || fit.lost > 0) &&
-           2 * fit.certain >= fit.elements - fit.lost && is_nearer;
+           2 * fit.certain >= fit.elements - fit.lost && is_nearer && is_rounded_twice(variant);
   }
 
   // Those that do not explain all are of no use, but for the nearest.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <ranges>
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
@@ -272,11 +271,10 @@ void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBou
     bounds.bound[i] += roundings * last_rounding(bounds, i);
   }
   // Of a row with an element that is beyond its bound the scale is not asked.
-  const auto is_beyond = [&](std::size_t i) {
-    return row.is_kept(i) && std::fabs(row.actual[i] - bounds.y[i]) > bounds.bound[i];
-  };
-  const auto elements = std::views::iota(std::size_t{0}, bounds.y.size());
-  const bool has_scale = setting_.is_wide() && std::ranges::none_of(elements, is_beyond);
+  bool has_scale = setting_.is_wide();
+  for (std::size_t i = 0; has_scale && i < bounds.y.size(); ++i) {
+    has_scale = !row.is_kept(i) || !(std::fabs(row.actual[i] - bounds.y[i]) > bounds.bound[i]);
+  }
   bounds.scale = has_scale ? scale_of(row, statistics, errors, bounds) : WorstRatio{};
   bounds.is_line = losses == nullptr || is_line(row, statistics);
 }
