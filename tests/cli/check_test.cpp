@@ -405,6 +405,34 @@ TEST_CASE("what the rows tell of a kernel's statistics is said", "[check]") {
   CHECK(found.at("estimates").at("variance_factor").is_null());
 }
 
+TEST_CASE("what few numbers tell is named, and no chance", "[check]") {
+  const Checks files;
+  const auto found = [&](const std::string& made, const std::string& asked) {
+    files.shell_output("lnorm " + made + " -o y.npy");
+    return support::parsed_json(files.shell("lnorm check " + asked + " --json").out);
+  };
+  // One row, in 16 bits.
+  files.write("row.json", "[2.5, 1.25, 3, 2, 1.75, 0.5, 2.25, 4, 3.5]");
+  CHECK(cause_of(found("row.json --dtype float16 --eps 0.5", "row.json y.npy")) == "eps=0.5");
+  // Rows of two elements are lines by any weight.
+  files.write("two.json", "[[1, 3], [2, 9], [4, 3], [-1, 5]]");
+  const std::string two = " --dtype float32 --weight [2,3]";
+  CHECK(cause_of(found("two.json" + two, "two.json y.npy --weight [2,3] --bias [1,-2]")) ==
+        "no-bias");
+  // An element of RMS norm that is 0 has no error.
+  files.write("zeros.json", "[[1, 0, 3, -2], [0, 2, 1, -1], [3, 1, 0, 2]]");
+  CHECK(cause_of(found("zeros.json --rms --weight [0.3,1.7,-0.6,1.1]",
+                       "zeros.json y.npy --rms --weight [0.3,1.7,-0.6,1.1] --bias [1,2,3,4]")) ==
+        "no-bias");
+  // Options run as they stand.
+  const json cause = found("x.json", "x.json y.npy --weight [2,3,4] --zero-centered-weight");
+  CHECK(cause.at("cause").at("options") == json{"without --weight without --zero-centered-weight"});
+  // As many free numbers as a row tells.
+  files.write("y.json", "[-1, 4]");
+  files.write("pair.json", "[1, 2]");
+  CHECK(cause_of(support::parsed_json(files.run("check pair.json y.json --json"_w).out)) == "none");
+}
+
 TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {
   const Checks files;
   const Outcome loose = files.run("check x.json wrong.npy --max-abs 1"_w);

@@ -226,6 +226,9 @@ Contents contents_of(const Sample& sample,
     if (affected.front().row == &sample.rows[sample.rows.size() - affected.size()]) {
       is_whole = is_whole && are_all;
     }
+    // One element of one row of many is no tail.
+    is_tail = is_tail && (affected.size() > 1 || affected.front().elements.size() > 1 ||
+                          sample.rows.size() == 1);
     if ((is_whole && !are_all) || (is_tail && !is_whole)) {
       result.unwritten =
           is_whole ? cause("unwritten-rows", "rows are not written", kInfinity)

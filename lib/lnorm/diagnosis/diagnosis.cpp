@@ -24,6 +24,7 @@ constexpr std::size_t kMostParts = 3;
 constexpr double kPart = 20;  // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
 constexpr std::size_t kThin = 64;       // of many rows, those that are looked at first
+constexpr std::size_t kFewRows = 4;     // each tells two numbers
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
 struct Change {
@@ -301,13 +302,13 @@ class Search {
       std::erase_if(found, [&](const AffineChoice& one) { return one.share < fewest(); });
     };
     look({{}, asked_});
-    // Another weight leaves rows lines if it is one number, or the same with the other sign.
+    // Another weight leaves rows lines if it is one number, or the same with the other sign, and any does in rows of two elements.
     const bool are_flipped =
         !found.empty() && 2 * std::ranges::count_if(found.front().told, [](const ToldRow& row) {
                             return row.told.alpha < 0;
                           }) > std::ssize(found.front().told);
-    const bool are_lines_anyway =
-        (context_.weight_is_number && context_.bias_is_number) || are_flipped;
+    const bool are_lines_anyway = (context_.weight_is_number && context_.bias_is_number) ||
+                                  are_flipped || context_.row_length() <= 2;
     if (most < kMostRows || are_lines_anyway) {
       find_factor();
       const std::vector<ThinRow> plain = thin_rows(asked_);
@@ -457,9 +458,10 @@ class Search {
     proofs_.resize(before);
     for (const auto& [candidate, told, share] : choices) {
       // Each row tells two numbers. By chance some three parts explain those of a few rows.
-      constexpr std::size_t kFew = 4;
-      const std::size_t most = told.size() < kFew ? kMostParts - 1 : kMostParts;
-      name_statistics(candidate, told, told.empty() ? 1 : most);
+      // In 16 bits two rows hardly tell more than one part.
+      const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
+      const std::size_t most = told.size() < kFewRows ? kMostParts - 1 : kMostParts;
+      name_statistics(candidate, told, told.empty() || are_rough ? 1 : most);
     }
     prove_nearest();
   }
@@ -490,6 +492,8 @@ class Search {
       best = std::min(best, candidates_[i].score);
     }
     if (const auto plain = score(affine, told)) best = std::min(best, *plain);
+    // By chance other parts are near to what few rows tell; whether they explain them is seen later.
+    if (told.size() < kFewRows) best = kInfinity;
     if (!context_.has_given) find_numbers(affine, told, best);
   }
 
@@ -518,6 +522,10 @@ class Search {
                         const Changes& chosen, double most = kInfinity) {
     auto candidate = combined(chosen, &affine);
     if (!candidate) return;
+    // As many free numbers as the rows tell fit anything.
+    const auto free = std::ranges::count_if(
+        candidate->kernels, [](const NamedKernel* one) { return one->row == nullptr; });
+    if (free >= 2 * std::max<std::ptrdiff_t>(1, std::ssize(told))) return;
     const auto found = score(*candidate, told);
     if (!found || *found > most) return;
     candidate->score = *found;
@@ -762,7 +770,7 @@ class Search {
   }
 
   void choose_best(Diagnosis& result) {
-    result.explanations = ranked(proofs_, [this](const Proof& left, const Proof& right) {
+    result.explanations = ranked(proofs_, context_, [this](const Proof& left, const Proof& right) {
       return are_alike(left.variant, right.variant);
     });
   }
@@ -872,7 +880,7 @@ class Search {
       const double weighted = sum * static_cast<double>(changes.size());
       if (fewest < kMostRows * rows || base <= 4 * sum || weighted >= best) return;
       best = weighted;
-      result.hidden = described(*candidate);
+      result.hidden = described(*candidate, context_);
       result.telling = std::ssize(told);
       result.closer = near;
     };
@@ -1003,7 +1011,7 @@ FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std
           .explains_all = true};
 }
 
-FormulaFit described(const Proof& proof) {
+FormulaFit described(const Proof& proof, const KernelContext& context) {
   FormulaFit result{.explained = proof.sums.share(),
                     .sqnr = proof.sums.sqnr(),
                     .explains_all = proof.explains,
@@ -1012,7 +1020,7 @@ FormulaFit described(const Proof& proof) {
       joined(proof.kernels, "; ", [](const NamedKernel* kernel) { return kernel->words; });
   for (const NamedKernel* const kernel : proof.kernels) {
     result.ids.push_back(kernel->id);
-    result.options.push_back(kernel->options);
+    result.options.push_back(option_of(*kernel, context));
   }
   // Part of the options gives something else.
   if (std::ranges::count(result.options, "") > 0) result.options.clear();
@@ -1020,7 +1028,7 @@ FormulaFit described(const Proof& proof) {
 }
 
 std::vector<FormulaFit> ranked(
-    std::vector<Proof>& proofs,
+    std::vector<Proof>& proofs, const KernelContext& context,
     const std::function<bool(const Proof& left, const Proof& right)>& are_alike) {
   std::ranges::stable_sort(proofs, {}, [](const Proof& proof) {
     return std::tuple(!proof.explains, parts_of(proof.kernels), proof.score,
@@ -1057,7 +1065,7 @@ std::vector<FormulaFit> ranked(
   std::vector<FormulaFit> result;
   std::set<std::string> seen;
   for (const Proof& proof : proofs) {
-    FormulaFit next = described(proof);
+    FormulaFit next = described(proof, context);
     if (!seen.insert(next.id()).second) continue;
     if (!result.empty() && is_like(proof, proofs.front())) {
       result.front().same_as.push_back(next.id());

@@ -101,12 +101,12 @@ struct Proof {
 std::size_t parts_of(const std::vector<const NamedKernel*>& kernels);
 
 // What rows of the table say together, and how they fit.
-FormulaFit described(const Proof& proof);
+FormulaFit described(const Proof& proof, const KernelContext& context);
 
 // The best ones: those that explain all, of them those of the fewest parts and of the best score. Those of the table that the output does
 // not tell from the best one are named with it, in the table's order. Sorts the proofs.
 std::vector<FormulaFit> ranked(
-    std::vector<Proof>& proofs,
+    std::vector<Proof>& proofs, const KernelContext& context,
     const std::function<bool(const Proof& left, const Proof& right)>& are_alike);
 
 // Whether two formulas give the same row, but for what rounding explains.

@@ -336,7 +336,7 @@ class GradientSearch {
       if ((sums.explains_all() || trial.variant.backward.sums) && !trial.explains) continue;
       proofs_.push_back(std::move(trial));
     }
-    result_.explanations = ranked(proofs_, [](const Proof& left, const Proof& right) {
+    result_.explanations = ranked(proofs_, context_, [](const Proof& left, const Proof& right) {
       return std::ranges::equal(left.rows, right.rows,
                                 [](const auto& a, const auto& b) { return are_alike(a, b); });
     });

@@ -75,13 +75,22 @@ void RowEstimator::fill(const EstimatedRow& row, double scale) {
   const std::size_t n = row.x.size();
   for (std::vector<double>* const terms : {&of_alpha_, &of_gamma_, &right_}) terms->assign(n, 0);
   parts_.assign(n, 1);
+  double most = 0;
+  std::vector<double>& errors = right_;
   for (std::size_t i = 0; i < n; ++i) {
     if ((!row.kept.empty() && row.kept[i] == 0) || !std::isfinite(row.actual[i])) continue;
-    const double part = 1 / own_error(row, i, scale);
-    if (!std::isfinite(part)) continue;
+    errors[i] = own_error(row, i, scale);
+    if (std::isfinite(errors[i])) most = std::max(most, errors[i]);
+  }
+  // An element of RMS norm that is 0 has next to none, which would leave the range.
+  const double least = 0x1p-200 * most;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double part = 1 / std::max(errors[i], least);
+    const bool counts = errors[i] > 0 && part > 0 && std::isfinite(part);
+    right_[i] = counts ? (row.actual[i] - row.bias[i]) * part : 0;
+    if (!counts) continue;
     of_alpha_[i] = row.weight[i] * ((row.x[i] - row.mean) / row.s) * part;
     of_gamma_[i] = row.weight[i] * part;
-    right_[i] = (row.actual[i] - row.bias[i]) * part;
   }
 }
 

@@ -694,6 +694,8 @@ bool xhat_with_affine(Variant& v, const Context& c, double) {
   return c.of != Quantity::dbias && ((c.has_weight && !c.has_no_deviations()) || c.has_bias);
 }
 
+constexpr std::string_view kWithoutWeight = "without --weight";
+
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
     {"eps-on-std", "eps is added to the standard deviation", "--eps-on std", KernelPart::eps_place, eps_place<EpsOn::std>, 0, Pass::both},
@@ -720,7 +722,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"divide-by-variance", "x - mean is divided by var + eps, without the root", "", KernelPart::mean_or_division, divide_by<Variant::Divisor::variance>},
     {"divide-by-variance-squared", "x - mean is divided by the square of var + eps", "", KernelPart::mean_or_division, divide_by<Variant::Divisor::variance_squared>},
     {"no-reduction", "mean and variance are 0: x / sqrt(eps)", "", KernelPart::mean_or_division, no_reduction},
-    {"no-weight", "the weight is forgotten", "without --weight", KernelPart::weight, no_weight},
+    {"no-weight", "the weight is forgotten", kWithoutWeight, KernelPart::weight, no_weight},
     {"no-bias", "the bias is forgotten", "without --bias", KernelPart::bias, no_bias},
     {"rounded-sum", "the sum with the residual is rounded before the norm", "--round sum", KernelPart::alone, rounded_sum},
     {"no-residual", "the residual is forgotten", "without --residual", KernelPart::alone, residual<Variant::Input::x_alone>},
@@ -848,7 +850,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"dweight-no-division", "dweight is the sum of dy (x - mean), not divided by s", "", KernelPart::mean_or_division, no_division_backward, 0, Pass::backward},
     {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, weight_in_sums, 0, Pass::backward},
     {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, of_x, 0, Pass::backward},
-    {"weight-forgotten", "g is dy, without the weight", "without --weight", KernelPart::weight, weight_forgotten, 0, Pass::backward},
+    {"weight-forgotten", "g is dy, without the weight", kWithoutWeight, KernelPart::weight, weight_forgotten, 0, Pass::backward},
     {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, other_ddof, 0, Pass::backward},
     {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, other_ddof, 1, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, last_row_lost, 1, Pass::backward},
@@ -1045,6 +1047,13 @@ std::span<const QuantizedKernel> quantized_kernels() {
       {"zero-point", "a whole number is added to q"},
   };
   return kAll;
+}
+
+std::string option_of(const NamedKernel& kernel, const KernelContext& context) {
+  // Nothing is left that 1 could be added to.
+  const bool leaves_one = kernel.row != nullptr && kernel.row->options == kWithoutWeight &&
+                          context.setting.kernel.adds_one;
+  return concat(kernel.options, leaves_one ? " without --zero-centered-weight" : "");
 }
 
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }

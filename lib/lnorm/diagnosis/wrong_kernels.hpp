@@ -114,6 +114,9 @@ class ChooseKernel {
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose);
 
+// The options of lnorm that give the same as a kernel that was asked for so much.
+std::string option_of(const NamedKernel& kernel, const KernelContext& context);
+
 // The option of lnorm that gives an eps that is in no row.
 std::string eps_option(const std::string& eps);
 
