@@ -450,13 +450,17 @@ class Search {
     prove_nearest();
     const bool is_told = std::ranges::any_of(
         proofs_, [](const Proof& proof) { return proof.explains && parts_of(proof.kernels) == 1; });
-    // Where few rows are wrong no parts together change the others.
+    // Where few rows are wrong no parts together change the others, but a number may.
     const bool are_few_wrong =
         static_cast<double>(right_rows_) >= kMostRows * static_cast<double>(sample_.rows.size());
-    if (is_told || are_few_wrong) return;
+    if (is_told) return;
     candidates_.clear();
-    proofs_.resize(before);
+    if (!are_few_wrong) proofs_.resize(before);
     for (const auto& [candidate, told, share] : choices) {
+      if (are_few_wrong) {
+        find_numbers(candidate, told, kInfinity);
+        continue;
+      }
       // Each row tells two numbers. By chance some three parts explain those of a few rows.
       // In 16 bits two rows hardly tell more than one part.
       const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
@@ -494,7 +498,7 @@ class Search {
     if (const auto plain = score(affine, told)) best = std::min(best, *plain);
     // By chance other parts are near to what few rows tell; whether they explain them is seen later.
     if (told.size() < kFewRows) best = kInfinity;
-    if (!context_.has_given) find_numbers(affine, told, best);
+    find_numbers(affine, told, best);
   }
 
   void add_combinations(const Candidate& affine, const std::vector<ToldRow>& told,
@@ -532,12 +536,15 @@ class Search {
     candidates_.push_back(*std::move(candidate));
   }
 
+  // all_tell: else rows of which there is nothing are left out.
   template <class Of>
-  static std::optional<EstimatedNumber> number_of(const std::vector<ToldRow>& told, Of of) {
+  static std::optional<EstimatedNumber> number_of(const std::vector<ToldRow>& told, Of of,
+                                                  bool all_tell = true) {
     std::vector<EstimatedNumber> all;
     all.reserve(told.size());
     for (const ToldRow& row : told) all.push_back(of(row));
-    return lnorm::number_of(all, told.size());
+    if (!all_tell) std::erase_if(all, [](const auto& one) { return std::isnan(one.number); });
+    return lnorm::number_of(all, all.size());
   }
 
   // How far off a row's 1 / s may be, relatively, by what it tells and by what sums lose.
@@ -576,20 +583,25 @@ class Search {
 
   // eps, the divisor of the variance, and a factor of the mean, as the rows tell them.
   void find_numbers(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
+    if (context_.has_given) return;
     const Formula& formula = setting_.formula;
     const auto take = [&](const Change* change) {
       if (change != nullptr) take_combination(affine, told, {change}, best);
     };
     const bool on_std = formula.eps_on == EpsOn::std;
     const bool on_max = formula.eps_on == EpsOn::max;
-    const auto eps = number_of(told, [&](const ToldRow& row) {
-      const double s = row.s / row.told.alpha;
-      const double root = std::sqrt(row.statistics.variance);
-      const double error = scale_error(row) * std::fabs(s);
-      if (on_max) return EstimatedNumber{s > root + 3 * error ? s : kNan, error};
-      return on_std ? EstimatedNumber{s - root, error}
-                    : EstimatedNumber{s * s - row.statistics.variance, 2 * std::fabs(s) * error};
-    });
+    const auto eps = number_of(
+        told,
+        [&](const ToldRow& row) {
+          const double s = row.s / row.told.alpha;
+          const double root = std::sqrt(row.statistics.variance);
+          const double error = scale_error(row) * std::fabs(s);
+          if (on_max) return EstimatedNumber{s > root + kWithinErrors * error ? s : kNan, error};
+          return on_std
+                     ? EstimatedNumber{s - root, error}
+                     : EstimatedNumber{s * s - row.statistics.variance, 2 * std::fabs(s) * error};
+        },
+        !on_max);
     if (eps && eps->number > 3 * eps->error) {
       const double number = shortest_within(eps->number, 3 * eps->error);
       take(add_found("eps=", number, "eps is", eps_option(number_text(number)),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <set>
 #include <vector>
 
 #include "lnorm/core/text.hpp"
@@ -22,6 +23,18 @@ Terms terms_of(const ToldStatistics& row) { return {row.variance, 1, row.mean * 
 
 bool holds_in(double within, std::size_t rows) {
   return within >= kMostRows * static_cast<double>(rows);
+}
+
+// By how much errors are larger where numbers repeat: so do their errors.
+double repetition(std::span<const EstimatedNumber> told) {
+  std::set<double> distinct;
+  double count = 0;
+  for (const EstimatedNumber& one : told) {
+    if (!std::isfinite(one.number)) continue;
+    distinct.insert(one.number);
+    ++count;
+  }
+  return std::sqrt(count / static_cast<double>(std::max<std::size_t>(1, distinct.size())));
 }
 
 struct SquareFit {
@@ -100,7 +113,7 @@ std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told, 
     sum += one.number / (one.error * one.error);
   }
   if (!(parts > 0)) return {};
-  const EstimatedNumber result{sum / parts, 1 / std::sqrt(parts)};
+  const EstimatedNumber result{sum / parts, repetition(told) / std::sqrt(parts)};
   const auto within = std::ranges::count_if(told, [&](const EstimatedNumber& one) {
     return is_told(one) && std::fabs(one.number - result.number) <= kWithinErrors * one.error;
   });
@@ -138,11 +151,14 @@ StatisticEstimates estimate_statistics(std::span<const ToldStatistics> rows, dou
   }
   if (!plain) return result;
   const auto all = fit_square(rows, given, has_mean ? 7 : 3);
+  std::vector<EstimatedNumber> squares;
+  for (const ToldStatistics& row : rows) squares.push_back(row.square);
+  const double repeated = repetition(squares);
   const auto number = [&](std::size_t k) -> std::optional<EstimatedNumber> {
     const bool is_needed = (needed >> k & 1) != 0;
     if (!is_needed && (!all || rows.size() <= kTerms)) return {};
     const SquareFit& from = is_needed ? *plain : *all;
-    EstimatedNumber found{from.numbers[k], from.errors[k]};
+    EstimatedNumber found{from.numbers[k], repeated * from.errors[k]};
     if (is_needed) tell(found);
     return found;
   };
