@@ -79,13 +79,22 @@ class OutputFormat {
   }
 
   // v rounded to nearest, ties to even.
-  double rounded(double v) const noexcept { return to_grid(v, std::nearbyint); }
+  double rounded(double v) const noexcept {
+    constexpr int kFloat = float_format(DType::float32).precision;
+    if (dtype_ == DType::float32 && format_.precision == kFloat) return static_cast<float>(v);
+    // The steps of a sum with it are 1.
+    constexpr double kInteger = 0x1.8p52;
+    return to_grid(v, [](double q) { return std::copysign((q + kInteger) - kInteger, q); });
+  }
 
   // v rounded toward zero, as a kernel does that cuts bits off.
-  double truncated(double v) const noexcept { return to_grid(v, std::trunc); }
+  double truncated(double v) const noexcept {
+    return to_grid(v, [](double q) { return std::trunc(q); });
+  }
 
  private:
-  double to_grid(double v, double (*to_integer)(double)) const noexcept {
+  template <class ToInteger>
+  double to_grid(double v, ToInteger to_integer) const noexcept {
     if (dtype_ == DType::float64 || !std::isfinite(v) || v == 0) return v;
     const double ulp = 2 * half_ulp(v);
     const double on_grid = to_integer(v / ulp) * ulp;

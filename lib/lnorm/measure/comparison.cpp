@@ -179,17 +179,25 @@ class Pass {
     begin(run);
     const std::int64_t end = first + run.count;
     std::int64_t i = first;
+    const auto see_until = [&](std::int64_t last) {
+      for (; i < last; ++i) {
+        see({comparison_.elements++,
+             {actual.high[i], actual.low[i]},
+             {expected.high[i], expected.low[i]}});
+      }
+    };
     if constexpr (Measure::kInBlocks) {
-      while (measure_.takes_blocks() && any_ && i + kBlock <= end &&
-             passes_block(actual, expected, i))
-        i += kBlock;
+      // Where two blocks do not pass, the next ones hardly do.
+      for (int left = 2; measure_.takes_blocks() && left > 0 && i + kBlock <= end;) {
+        if (any_ && passes_block(actual, expected, i)) {
+          i += kBlock;
+        } else {
+          --left;
+          see_until(i + kBlock);
+        }
+      }
     }
-    // Where a block does not pass, the next ones hardly do.
-    for (; i < end; ++i) {
-      see({comparison_.elements++,
-           {actual.high[i], actual.low[i]},
-           {expected.high[i], expected.low[i]}});
-    }
+    see_until(end);
     if (places_ == nullptr) return;
     add_errors(actual, expected, first, run);
   }
@@ -197,32 +205,41 @@ class Pass {
  private:
   static constexpr std::int64_t kBlock = 64;
 
-  // Whether none of the pairs of a block raises a maximum, is among the worst or is out of bounds. Then they are counted.
+  // Whether none of the pairs of a block raises a maximum, is among the worst or is to be shown. Then they are counted.
   [[gnu::noinline]] bool passes_block(const Chunk& actual, const Chunk& expected,
                                       std::int64_t first) {
     using Rank = decltype(measure_.rank_in_block(0, 0));
     Rank ranks[kBlock];
-    const double absolute =
-        std::min({absolute_, run_bounds_.absolute, std::numeric_limits<double>::max()});
+    const double absolute = std::min(absolute_, std::numeric_limits<double>::max());
     constexpr double kMost = Measure::kGreatest;
-    int others = 0;
-    int near = 0;  // relative differences that may be among the greatest
-    for (std::int64_t k = 0; k < kBlock; ++k) {
-      const std::int64_t i = first + k;
+    // Counts of what holds, as wide as the numbers: so they go in vectors.
+    std::int64_t far = 0;  // from the greatest relative difference
+    std::int64_t usual = 0;
+    std::int64_t finite = 0;
+    std::int64_t tolerable = 0;
+    std::int64_t passing = 0;
+    const double most = run_bounds_.absolute;
+    for (std::int64_t i = first; i < first + kBlock; ++i) {
       const double difference = std::fabs(actual.high[i] - expected.high[i]);
       const double size = std::fabs(expected.high[i]);
-      near |= static_cast<int>(!(difference <= relative_ * size));
-      others |= static_cast<int>(!(difference <= absolute)) |
-                static_cast<int>(!(difference <= bounds_.atol + bounds_.rtol * size)) |
-                static_cast<int>(!(std::fabs(actual.high[i]) <= kMost));
+      const double tolerated = bounds_.atol + bounds_.rtol * size;
+      const auto is_tolerable = static_cast<std::int64_t>(difference <= tolerated);
+      far += static_cast<std::int64_t>(difference <= relative_ * size);
+      usual += static_cast<std::int64_t>(difference <= absolute);
+      finite += static_cast<std::int64_t>(std::fabs(actual.high[i]) <= kMost);
+      tolerable += is_tolerable;
+      passing += is_tolerable & static_cast<std::int64_t>(difference <= most);
     }
-    if (others != 0 || (near != 0 && raises_relative(actual, expected, first))) return false;
+    const std::int64_t failed = kBlock - passing;
+    if (usual < kBlock || finite < kBlock) return false;
+    if (far < kBlock && raises_relative(actual, expected, first)) return false;
     Rank greatest = 0;
     for (std::int64_t k = 0; k < kBlock; ++k) {
       ranks[k] = measure_.rank_in_block(actual.high[first + k], expected.high[first + k]);
       greatest = std::max(greatest, ranks[k]);
     }
     if (greatest > std::min(rank_, run_bounds_.rank)) return false;
+    if (failed > 0 && comparison_.first_mismatches.size() < max_mismatches_) return false;
     for (std::int64_t k = 0; k < kBlock; k += 2) {
       comparison_.ulp_counts.add(Measure::class_of(ranks[k]));
       others_.add(Measure::class_of(ranks[k + 1]));
@@ -231,6 +248,16 @@ class Pass {
       const double number = actual.high[first + k];
       comparison_.misrounded_ties += Measure::is_misrounded_tie(
           ranks[k], {0, {number}, {}}, std::fabs(number - expected.high[first + k]));
+    }
+    comparison_.out_of_tolerance += kBlock - tolerable;
+    comparison_.mismatched += failed;
+    mismatched_ += failed;
+    const std::int64_t column = column_of(comparison_.elements);
+    for (std::int64_t k = 0; failed > 0 && places_ != nullptr && k < kBlock; ++k) {
+      const double expected_k = expected.high[first + k];
+      const double tolerated = bounds_.atol + bounds_.rtol * std::fabs(expected_k);
+      const double difference = std::fabs(actual.high[first + k] - expected_k);
+      if (!(difference <= std::min(tolerated, most))) places_->columns.add(column + k);
     }
     comparison_.elements += kBlock;
     return true;
@@ -333,10 +360,15 @@ class Pass {
   void add_mismatch(const ElementPair& pair) {
     ++comparison_.mismatched;
     ++mismatched_;
-    if (places_ != nullptr) places_->columns.add(run_->column + pair.position - run_begin_);
+    if (places_ != nullptr) places_->columns.add(column_of(pair.position));
     if (comparison_.first_mismatches.size() < max_mismatches_) {
       comparison_.first_mismatches.push_back(pair);
     }
+  }
+
+  // Of the element that is so manyth in what was compared.
+  std::int64_t column_of(std::int64_t position) const {
+    return run_->column + position - run_begin_;
   }
 
   // What a pair must not exceed in order to raise no maximum and not to be among the worst; of the quotient a
