@@ -152,6 +152,23 @@ TEST_CASE("q that another norm gives names it, and a few elements near a tie nam
   }
 }
 
+TEST_CASE("a row of zeros hides no other norm") {
+  const Workplace files;
+  std::string rows;
+  for (int r = 0; r < 12; ++r) {
+    rows += r == 0 ? "[[" : ", [";
+    for (int i = 0; i < 24; ++i) {
+      rows += (i == 0 ? "" : ", ") + std::to_string(r == 5 ? 0 : (r * 31 + i * i * 7 + r * i) % 43);
+    }
+    rows += "]";
+  }
+  files.write("x.json", rows + "]");
+  files.output("x.json --unbiased --quantize row --dtype int8 --save-scale s.npy -o q.npy"_w);
+  const std::string said = of(files, "x.json q.npy --quantize row --actual-scale s.npy");
+  CAPTURE(said);
+  CHECK(contains(said, "(ddof-1; --unbiased)"));
+}
+
 TEST_CASE("a scale of a tensor is right whose row was summed by a loop") {
   const Workplace files;
   constexpr std::int64_t kLength = 65536;

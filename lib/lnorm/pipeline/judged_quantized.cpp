@@ -504,8 +504,10 @@ class QuantizedChecker {
       if (!explains || 2 * telling < sample.rows.size()) continue;
       if (found.empty()) {
         found.push_back(cause(kernel.id, kernel.words, kInfinity));
-        if (!kernel.options.empty()) found.back().options.push_back(kernel.options);
-      } else {
+        const std::string option = option_of(kernel, context);
+        if (!option.empty()) found.back().options.push_back(option);
+      } else if (kernel.id != found.front().id() &&
+                 std::ranges::count(found.front().same_as, kernel.id) == 0) {
         found.front().same_as.push_back(kernel.id);
       }
     }
@@ -541,8 +543,8 @@ class QuantizedChecker {
                    std::size_t& telling) const {
     const Quantization& asked = judge_.asked.quantization;
     VariantRow result;
-    if (!evaluate(variant, sample, row, result)) return false;
-    if (!result.is_bounded) return true;
+    const bool has_result = evaluate(variant, sample, row, result);
+    if (!has_result || !result.is_bounded) return true;
     const OutputFormat steps(asked.rounding);
     double most = 0;
     double widest = 0;
@@ -552,6 +554,9 @@ class QuantizedChecker {
       widest = std::max(widest, result.bound[i]);
     }
     telling += widest <= most / 64 ? 1 : 0;
+    // A group of zeros has any scale.
+    const bool is_zero = std::ranges::all_of(row.actual, [](double q) { return q == 0; });
+    if (is_zero && most <= widest) return true;
     // The scale that rows share is that of other rows as well: what the kernel has saved is taken as it is.
     constexpr ScaleInterval kAny{0, kInfinity};
     const QuantizedRule rule{asked, result.y, result.y, result.bound};
