@@ -365,7 +365,10 @@ TEST_CASE("what the rows tell of a kernel's statistics is said", "[check]") {
       {0.75, 1, 1e-5, -0.01,
        "what the rows tell: the mean used is 0.75 mean; the variance used is var - 0.01 mean^2\n"},
       {1, 1, 1e-3, 0, "(eps-1e-3; --eps 1e-3): every element\n"},
-      {0, 1, 1e-5, 1, "how it shows: no mean is used; the variance used is var + mean^2\n"}};
+      {0, 1, 1e-5, 1, "how it shows: no mean is used; the variance used is var + mean^2\n"},
+      // Sums go on to 13 elements.
+      {1, 8 / 7.0, 1e-5, 5 / 7.0, "(ddof-1+unmasked-13)"},
+      {8 / 13.0, 1, 1e-5, 0, "(padded-13-mean)"}};
   for (const Kernel& kernel : kernels) {
     json y = rows;
     for (json& row : y) {
@@ -427,6 +430,15 @@ TEST_CASE("what few numbers tell is named, and no chance", "[check]") {
   // Options run as they stand.
   const json cause = found("x.json", "x.json y.npy --weight [2,3,4] --zero-centered-weight");
   CHECK(cause.at("cause").at("options") == json{"without --weight without --zero-centered-weight"});
+  CHECK(found("x.json", "x.json y.npy --mean [0,0] --variance [9,9]").at("cause").at("options") ==
+        json{"without --mean without --variance"});
+  // What is not written is no other weight.
+  files.output("zeros.json -o y.json"_w);
+  json tail = json::parse(files.read("y.json"));
+  for (json& row : tail) row[3] = row[2] = 0;
+  files.write("y.json", tail.dump());
+  CHECK(cause_of(support::parsed_json(files.run("check zeros.json y.json --json"_w).out)) ==
+        "unwritten-tail");
   // As many free numbers as a row tells.
   files.write("y.json", "[-1, 4]");
   files.write("pair.json", "[1, 2]");

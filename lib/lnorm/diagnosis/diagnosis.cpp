@@ -141,6 +141,8 @@ class Search {
       candidate.kernels.push_back(change->kernel);
     }
     if (!goes_with_given(candidate.variant)) return {};
+    // A mean of other elements is not multiplied as well.
+    if (candidate.variant.mean_factor != 1 && !candidate.variant.mean.is_plain()) return {};
     if (affine != nullptr) {
       candidate.kernels.insert(candidate.kernels.end(), affine->kernels.begin(),
                                affine->kernels.end());
@@ -406,7 +408,8 @@ class Search {
       number = shortest_within(root, 1e-9 * std::fabs(root));
     }
     const bool is_whole = std::fabs(number) == 1 || !(std::fabs(factor - 1) > error);
-    if (is_whole || !std::isfinite(number) || number == 0) return;
+    const bool is_normal = std::fabs(number) >= setting_.kernel.arithmetic.smallest_normal;
+    if (is_whole || !std::isfinite(number) || !is_normal) return;
     // Of what was rounded before.
     const OutputFormat& output = setting_.output;
     if (const Change* const later =
@@ -465,7 +468,8 @@ class Search {
       // In 16 bits two rows hardly tell more than one part.
       const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
       const std::size_t most = told.size() < kFewRows ? kMostParts - 1 : kMostParts;
-      name_statistics(candidate, told, told.empty() || are_rough ? 1 : most);
+      const std::size_t rough = candidate.kernels.size() + 1;
+      name_statistics(candidate, told, told.empty() ? 1 : are_rough ? std::min(rough, most) : most);
     }
     prove_nearest();
   }
@@ -627,8 +631,13 @@ class Search {
     if (!formula.rms) {
       const auto factor = number_of(told, [&](const ToldRow& row) { return mean_factor(row); });
       if (factor && factor->error < 0.1) {
-        const double number = shortest_within(factor->number, 3 * factor->error);
-        if (number != 0 && number != 1 && number != 2) {
+        // In 16 bits errors are no noise: the number may be a little farther.
+        std::set<double> numbers;
+        for (const double errors : {3, 12}) {
+          numbers.insert(shortest_within(factor->number, errors * factor->error));
+        }
+        for (const double number : numbers) {
+          if (number == 0 || number == 1 || number == 2) continue;
           take(add_found("mean-factor=", number, "the mean is multiplied by", "",
                          [number](Variant& v) { v.mean_factor = number; }));
           take(add_found("mean-factor=", number,
@@ -651,34 +660,44 @@ class Search {
     find_lengths(affine, told, best);
   }
 
-  // Sums that go on to as many elements as the rows tell, in none of the lengths of the table.
+  // Sums that go on to as many elements as the rows tell, in none of the lengths of the table; beside them eps or ddof may be another.
   void find_lengths(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
     const auto n = static_cast<double>(context_.row_length());
     const StatisticEstimates found = estimates(told);
     std::set<double> lengths;
     const auto look = [&](const std::optional<EstimatedNumber>& of, double length, double error) {
       const double whole = std::round(length);
-      const bool is_whole = std::fabs(length - whole) <= 3 * error && error < 0.5;
+      const bool is_whole = std::fabs(length - whole) <= 0.02 + 3 * error && error < 0.3;
       if (of && of->plain && is_whole && whole > n && whole < 0x1p53) lengths.insert(whole);
     };
+    const auto& k = found.mean_square_factor;
     for (const auto& factor : {found.mean_factor, found.variance_factor}) {
-      if (factor) look(factor, n / factor->number, n * factor->error / std::pow(factor->number, 2));
+      if (!factor) continue;
+      look(factor, n / factor->number, n * factor->error / std::pow(factor->number, 2));
+      // k and f have the same divisor.
+      if (k) look(k, n + k->number * n / factor->number, n * k->error / factor->number);
     }
-    if (const auto& k = found.mean_square_factor) look(k, n * (1 + k->number), n * k->error);
+    if (k) look(k, n * (1 + k->number), n * k->error);
+    Changes beside;
+    for (const Change* const change : changes_of_statistics()) {
+      const KernelPart part = part_of(*change);
+      const bool is_number = part == KernelPart::ddof || part == KernelPart::eps_value;
+      if (is_number || part == KernelPart::eps_place) beside.push_back(change);
+    }
     for (const double length : lengths) {
-      for (const WrongKernel& row : wrong_kernels()) {
-        if (row.letter() != 'P' || !row.is_forward()) continue;
-        const auto whole = static_cast<std::int64_t>(length);
-        NamedKernel kernel{.id = row.with_length(row.id, '-', whole),
-                           .words = row.with_length(row.words, ' ', whole),
-                           .options = {}};
-        const bool is_tried = std::ranges::any_of(
-            changes_, [&](const Change& one) { return one.kernel->id == kernel.id; });
+      for (const NamedKernel& kernel : padded_kernels(static_cast<std::int64_t>(length))) {
+        const bool is_tried = std::ranges::any_of(changes_, [&](const Change& one) {
+          return one.kernel->row != nullptr && one.kernel->id == kernel.id;
+        });
         if (is_tried || !choose_(kernel.id)) continue;
-        const WrongKernel* const of = &row;
-        changes_.push_back({&found_.emplace_back(std::move(kernel)),
-                            [this, of, length](Variant& v) { of->change(v, context_, length); }});
-        take_combination(affine, told, {&changes_.back()}, best);
+        NamedKernel& number = found_.emplace_back(kernel);
+        number.row = nullptr;
+        changes_.push_back({&number, [this, kernel](Variant& v) { kernel.change(v, context_); }});
+        const Change* const padded = &changes_.back();
+        take_combination(affine, told, {padded}, best);
+        for (const Change* const other : beside) {
+          take_combination(affine, told, {other, padded}, best);
+        }
       }
     }
   }

@@ -162,6 +162,11 @@ StatisticEstimates estimate_statistics(std::span<const ToldStatistics> rows, dou
     if (is_needed) tell(found);
     return found;
   };
+  // What is taken as the formula has it must be so as far as the rows tell.
+  constexpr std::size_t kSure = 8;
+  constexpr double kApart = 0.01;
+  result.is_sure = all && rows.size() >= kSure && repeated * all->errors[0] < kApart &&
+                   (!has_mean || repeated * all->errors[2] < kApart);
   result.variance_factor = number(0);
   result.eps = number(1);
   if (has_mean) result.mean_square_factor = number(2);

@@ -38,6 +38,7 @@ struct StatisticEstimates {
   std::optional<EstimatedNumber> variance_factor = {};  // f
   std::optional<EstimatedNumber> eps = {};
   std::optional<EstimatedNumber> mean_square_factor = {};  // k
+  bool is_sure = false;  // many rows tell f and k apart, so that the formula may be said
 };
 
 // By weighted least squares. eps: the formula's. has_mean: the kernel's norm has one;

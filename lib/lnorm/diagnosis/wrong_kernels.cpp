@@ -695,6 +695,7 @@ bool xhat_with_affine(Variant& v, const Context& c, double) {
 }
 
 constexpr std::string_view kWithoutWeight = "without --weight";
+constexpr std::string_view kWithoutMean = "without --mean";
 
 // clang-format off
 constexpr WrongKernel kWrongKernels[] = {
@@ -777,7 +778,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"first-row", "the statistics are those of the first row", "", KernelPart::elements, of_row<StatisticOf::Row::first>},
     {"last-row", "the statistics are those of the last row", "", KernelPart::elements, of_row<StatisticOf::Row::last>},
     {"all-rows", "the statistics are those of all rows together", "", KernelPart::elements, of_row<StatisticOf::Row::all>},
-    {"own-statistics", "the statistics are the rows' own, not those that are given", "without --mean", KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
+    {"own-statistics", "the statistics are the rows' own, not those that are given", kWithoutMean, KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
     {"given-variance-biased", "the variance that is given is multiplied by (n - 1) / n", "", KernelPart::ddof, given_variance<true>},
     {"given-variance-unbiased", "the variance that is given is multiplied by n / (n - 1)", "", KernelPart::ddof, given_variance<false>},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
@@ -988,6 +989,46 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
   return result;
 }
 
+namespace {
+
+// Those that change one of mean and variance alone.
+void add_sides(const NamedKernel& kernel, std::vector<NamedKernel>& all) {
+  const WrongKernel& row = *kernel.row;
+  const auto add = [&](Side side, std::string_view name, std::string_view words) {
+    all.push_back({concat(kernel.id, name), concat(kernel.words, words), kernel.options, kernel.row,
+                   kernel.parameter, side});
+  };
+  constexpr std::string_view kIsRight = "; the variance is right";
+  if (row.change == mean_in<DType::float16> || row.change == mean_in<DType::bfloat16>) {
+    add(Side::own, "", kIsRight);
+  }
+  // Where padding is not masked only the variance is wrong.
+  if (row.part != KernelPart::elements || row.change == unmasked || row.change == unmasked_by) {
+    return;
+  }
+  constexpr std::string_view kMeanAlone = ", in the mean alone";
+  add(Side::mean, "-mean", kMeanAlone);
+  add(Side::own, "-mean", concat(kMeanAlone, kIsRight));
+  // What is masked leaves the variance as it is.
+  if (row.change == reads_on || row.change == reads_on_by) return;
+  add(Side::variance, "-variance", ", in the variance alone");
+}
+
+}  // namespace
+
+std::vector<NamedKernel> padded_kernels(std::int64_t length) {
+  std::vector<NamedKernel> result;
+  for (const WrongKernel& row : kWrongKernels) {
+    if (row.letter() != 'P' || !row.is_forward()) continue;
+    const NamedKernel kernel{row.with_length(row.id, '-', length),
+                             row.with_length(row.words, ' ', length), std::string(row.options),
+                             &row, static_cast<double>(length)};
+    result.push_back(kernel);
+    add_sides(kernel, result);
+  }
+  return result;
+}
+
 std::shared_ptr<const std::vector<NamedKernel>> ChooseKernel::kernels(
     Quantity of, const Shape& normalized_shape) const {
   const std::lock_guard lock(kept_->mutex);
@@ -995,27 +1036,8 @@ std::shared_ptr<const std::vector<NamedKernel>> ChooseKernel::kernels(
   if (last != nullptr && shape == normalized_shape) return last;
   std::vector<NamedKernel> all;
   for (const NamedKernel& kernel : named_kernels(of, normalized_shape, *this)) {
-    const WrongKernel& row = *kernel.row;
     all.push_back(kernel);
-    if (of != Quantity::y) continue;
-    const auto add = [&](Side side, std::string_view name, std::string_view words) {
-      all.push_back({concat(kernel.id, name), concat(kernel.words, words), kernel.options,
-                     kernel.row, kernel.parameter, side});
-    };
-    constexpr std::string_view kIsRight = "; the variance is right";
-    if (row.change == mean_in<DType::float16> || row.change == mean_in<DType::bfloat16>) {
-      add(Side::own, "", kIsRight);
-    }
-    // Where padding is not masked only the variance is wrong.
-    if (row.part != KernelPart::elements || row.change == unmasked || row.change == unmasked_by) {
-      continue;
-    }
-    constexpr std::string_view kMeanAlone = ", in the mean alone";
-    add(Side::mean, "-mean", kMeanAlone);
-    add(Side::own, "-mean", concat(kMeanAlone, kIsRight));
-    // What is masked leaves the variance as it is.
-    if (row.change == reads_on || row.change == reads_on_by) continue;
-    add(Side::variance, "-variance", ", in the variance alone");
+    if (of == Quantity::y) add_sides(kernel, all);
   }
   shape = normalized_shape;
   last = std::make_shared<const std::vector<NamedKernel>>(std::move(all));
@@ -1050,10 +1072,13 @@ std::span<const QuantizedKernel> quantized_kernels() {
 }
 
 std::string option_of(const NamedKernel& kernel, const KernelContext& context) {
+  const std::string_view option = kernel.row != nullptr ? kernel.row->options : kernel.options;
   // Nothing is left that 1 could be added to.
-  const bool leaves_one = kernel.row != nullptr && kernel.row->options == kWithoutWeight &&
-                          context.setting.kernel.adds_one;
-  return concat(kernel.options, leaves_one ? " without --zero-centered-weight" : "");
+  const bool leaves_one = option == kWithoutWeight && context.setting.kernel.adds_one;
+  if (leaves_one) return concat(option, " without --zero-centered-weight");
+  if (option != kWithoutMean) return kernel.options;
+  return concat(context.setting.formula.rms ? "" : concat(option, ' '), "without ",
+                context.has_given_rstd ? "--rstd" : "--variance");
 }
 
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }

@@ -114,6 +114,9 @@ class ChooseKernel {
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose);
 
+// Those whose sums go on to so many elements, with those that do so for one statistic.
+std::vector<NamedKernel> padded_kernels(std::int64_t length);
+
 // The options of lnorm that give the same as a kernel that was asked for so much.
 std::string option_of(const NamedKernel& kernel, const KernelContext& context);
 

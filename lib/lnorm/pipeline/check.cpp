@@ -310,10 +310,11 @@ class Checker {
     const auto is_open_beside = [](const Variant& found) {
       return found.arithmetic || found.variance.row == StatisticOf::Row::all;
     };
+    // What was never written is no norm of anything.
+    describe_contents(sample, result);
     const bool is_open = !result.diagnosis.explains_all() ||
                          is_open_beside(result.diagnosis.explanations.front().variant);
     if (differs && is_whole && is_open) explain_otherwise(sample, context, result);
-    describe_contents(sample, result);
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
     if (!best.explains_all || !best.variant.affine) return;
@@ -330,6 +331,7 @@ class Checker {
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
     explanations.insert(explanations.begin(), *std::move(found));
+    result.where.clear();
     result.is_sampled = true;
   }
 

@@ -108,7 +108,7 @@ std::string shown_by(const StatisticEstimates& estimates, bool has_cause) {
   const auto factor = plain(estimates.variance_factor);
   const auto square = plain(estimates.mean_square_factor);
   const auto eps = plain(estimates.eps);
-  if (has_cause && !square) return "";
+  if (!estimates.is_sure || (has_cause && !square)) return "";
   std::vector<std::string> said;
   if (mean)
     said.push_back(*mean == 0 ? "no mean is used" : "the mean used is " + times(*mean, "mean"));
