@@ -60,6 +60,8 @@ struct ToldRow {
   RowStatistics statistics;
   double s = 1;
   RowEstimate told = {};
+
+  double used_s() const { return s / told.alpha; }
 };
 
 // How far a formula's mean and 1 / s are from what a row tells, in parts of the estimates' errors.
@@ -453,7 +455,7 @@ class Search {
     prove_nearest();
     const bool is_told = std::ranges::any_of(
         proofs_, [](const Proof& proof) { return proof.explains && parts_of(proof.kernels) == 1; });
-    // Where few rows are wrong no parts together change the others, but a number may.
+    // Where few rows are wrong, parts are not combined: together they would change the others. A number may change few.
     const bool are_few_wrong =
         static_cast<double>(right_rows_) >= kMostRows * static_cast<double>(sample_.rows.size());
     if (is_told) return;
@@ -464,8 +466,7 @@ class Search {
         find_numbers(candidate, told, kInfinity);
         continue;
       }
-      // Each row tells two numbers. By chance some three parts explain those of a few rows.
-      // In 16 bits two rows hardly tell more than one part.
+      // Each row tells two numbers. By chance some three parts explain those of a few rows, and two those of two rows of 16 bits.
       const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
       const std::size_t most = told.size() < kFewRows ? kMostParts - 1 : kMostParts;
       const std::size_t rough = candidate.kernels.size() + 1;
@@ -500,7 +501,7 @@ class Search {
       best = std::min(best, candidates_[i].score);
     }
     if (const auto plain = score(affine, told)) best = std::min(best, *plain);
-    // By chance other parts are near to what few rows tell; whether they explain them is seen later.
+    // Few rows are near to other parts by chance: such a score is no limit.
     if (told.size() < kFewRows) best = kInfinity;
     find_numbers(affine, told, best);
   }
@@ -540,7 +541,7 @@ class Search {
     candidates_.push_back(*std::move(candidate));
   }
 
-  // all_tell: else rows of which there is nothing are left out.
+  // all_tell: rows that tell nothing count as well; else they are left out.
   template <class Of>
   static std::optional<EstimatedNumber> number_of(const std::vector<ToldRow>& told, Of of,
                                                   bool all_tell = true) {
@@ -548,7 +549,7 @@ class Search {
     all.reserve(told.size());
     for (const ToldRow& row : told) all.push_back(of(row));
     if (!all_tell) std::erase_if(all, [](const auto& one) { return std::isnan(one.number); });
-    return lnorm::number_of(all, all.size());
+    return lnorm::number_of(all);
   }
 
   // How far off a row's 1 / s may be, relatively, by what it tells and by what sums lose.
@@ -561,7 +562,7 @@ class Search {
 
   // What the mean was multiplied by, and how far off that may be.
   EstimatedNumber mean_factor(const ToldRow& row) const {
-    const double s = row.s / row.told.alpha;
+    const double s = row.used_s();
     const double mean = row.statistics.mean;
     const double lost =
         usual_loss(row.statistics.count) * row.statistics.mean_abs + row.row->losses.mean;
@@ -576,7 +577,7 @@ class Search {
     if (share_of(told.size()) < kMostRows || formula.eps_on != EpsOn::variance) return {};
     std::vector<ToldStatistics> rows;
     for (const ToldRow& row : told) {
-      const double square = std::pow(row.s / row.told.alpha, 2);
+      const double square = std::pow(row.used_s(), 2);
       rows.push_back({row.statistics.mean,
                       row.statistics.variance,
                       mean_factor(row),
@@ -597,7 +598,7 @@ class Search {
     const auto eps = number_of(
         told,
         [&](const ToldRow& row) {
-          const double s = row.s / row.told.alpha;
+          const double s = row.used_s();
           const double root = std::sqrt(row.statistics.variance);
           const double error = scale_error(row) * std::fabs(s);
           if (on_max) return EstimatedNumber{s > root + kWithinErrors * error ? s : kNan, error};
@@ -612,7 +613,7 @@ class Search {
                      [number](Variant& v) { v.formula.eps = number; }));
     }
     const auto divisor = number_of(told, [&](const ToldRow& row) {
-      const double s = row.s / row.told.alpha;
+      const double s = row.used_s();
       const double variance = variance_of(s, formula);
       const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
       const double number = freedom * row.statistics.variance / variance;
@@ -631,7 +632,7 @@ class Search {
     if (!formula.rms) {
       const auto factor = number_of(told, [&](const ToldRow& row) { return mean_factor(row); });
       if (factor && factor->error < 0.1) {
-        // In 16 bits errors are no noise: the number may be a little farther.
+        // In 16 bits rows have errors in common: the plain number may be a little farther.
         std::set<double> numbers;
         for (const double errors : {3, 12}) {
           numbers.insert(shortest_within(factor->number, errors * factor->error));
@@ -660,7 +661,7 @@ class Search {
     find_lengths(affine, told, best);
   }
 
-  // Sums that go on to as many elements as the rows tell, in none of the lengths of the table; beside them eps or ddof may be another.
+  // Padded lengths that the rows tell and the table does not have; eps or ddof may be another beside them.
   void find_lengths(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
     const auto n = static_cast<double>(context_.row_length());
     const StatisticEstimates found = estimates(told);
@@ -670,14 +671,16 @@ class Search {
       const bool is_whole = std::fabs(length - whole) <= 0.02 + 3 * error && error < 0.3;
       if (of && of->plain && is_whole && whole > n && whole < 0x1p53) lengths.insert(whole);
     };
-    const auto& k = found.mean_square_factor;
     for (const auto& factor : {found.mean_factor, found.variance_factor}) {
-      if (!factor) continue;
-      look(factor, n / factor->number, n * factor->error / std::pow(factor->number, 2));
-      // k and f have the same divisor.
-      if (k) look(k, n + k->number * n / factor->number, n * k->error / factor->number);
+      if (factor) look(factor, n / factor->number, n * factor->error / std::pow(factor->number, 2));
     }
-    if (k) look(k, n * (1 + k->number), n * k->error);
+    if (const auto& k = found.mean_square_factor) {
+      look(k, n * (1 + k->number), n * k->error);
+      // The divisor of the variance is another, as by ddof.
+      if (const auto& f = found.variance_factor) {
+        look(k, n + k->number * n / f->number, n * k->error / f->number);
+      }
+    }
     Changes beside;
     for (const Change* const change : changes_of_statistics()) {
       const KernelPart part = part_of(*change);
@@ -734,7 +737,8 @@ class Search {
     return result;
   }
 
-  // A wider dtype on the way to the output is within half an ulp of anything: it is told by the elements that two roundings make other ones.
+  // y that goes through a wider dtype is told by the elements that come out otherwise than by one rounding. Bounds do not tell it: a tie may
+  // go either way.
   bool is_rounded_twice(const Variant& variant) const {
     const OutputFormat& output = setting_.output;
     if (!variant.y_in || variant.y_in->precision() <= output.precision()) return true;

@@ -21,11 +21,24 @@ using Terms = std::array<double, kTerms>;
 
 Terms terms_of(const ToldStatistics& row) { return {row.variance, 1, row.mean * row.mean}; }
 
-bool holds_in(double within, std::size_t rows) {
-  return within >= kMostRows * static_cast<double>(rows);
+bool are_enough(std::ptrdiff_t rows, std::size_t all) {
+  return static_cast<double>(rows) >= kMostRows * static_cast<double>(all);
 }
 
-// By how much errors are larger where numbers repeat: so do their errors.
+bool is_told(const EstimatedNumber& one) {
+  return std::isfinite(one.number) && one.error > 0 && std::isfinite(one.error);
+}
+
+bool holds(double number, std::span<const EstimatedNumber> told) {
+  return are_enough(std::ranges::count_if(told,
+                                          [number](const EstimatedNumber& one) {
+                                            return is_told(one) && std::fabs(one.number - number) <=
+                                                                       kWithinErrors * one.error;
+                                          }),
+                    told.size());
+}
+
+// Equal rows have equal errors: so much larger is the error of their mean.
 double repetition(std::span<const EstimatedNumber> told) {
   std::set<double> distinct;
   double count = 0;
@@ -80,7 +93,7 @@ std::optional<SquareFit> fit_square(std::span<const ToldStatistics> rows, const 
     result.numbers[place[i]] = a[i][kTerms] / a[i][i];
     result.errors[place[i]] = std::sqrt(a[i][kTerms + 1 + i] / a[i][i]);
   }
-  std::size_t within = 0;
+  std::ptrdiff_t within = 0;
   for (const ToldStatistics& row : rows) {
     const Terms terms = terms_of(row);
     double off = row.square.number;
@@ -89,7 +102,7 @@ std::optional<SquareFit> fit_square(std::span<const ToldStatistics> rows, const 
     within += std::fabs(off) <= kWithinErrors ? 1 : 0;
     result.sum += off * off;
   }
-  result.holds = holds_in(static_cast<double>(within), rows.size());
+  result.holds = are_enough(within, rows.size());
   return result;
 }
 
@@ -101,12 +114,9 @@ void tell(EstimatedNumber& found) {
 
 }  // namespace
 
-std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told, std::size_t rows) {
+std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told) {
   double parts = 0;
   double sum = 0;
-  const auto is_told = [](const EstimatedNumber& one) {
-    return std::isfinite(one.number) && one.error > 0 && std::isfinite(one.error);
-  };
   for (const EstimatedNumber& one : told) {
     if (!is_told(one)) continue;
     parts += 1 / (one.error * one.error);
@@ -114,11 +124,7 @@ std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told, 
   }
   if (!(parts > 0)) return {};
   const EstimatedNumber result{sum / parts, repetition(told) / std::sqrt(parts)};
-  const auto within = std::ranges::count_if(told, [&](const EstimatedNumber& one) {
-    return is_told(one) && std::fabs(one.number - result.number) <= kWithinErrors * one.error;
-  });
-  if (!holds_in(static_cast<double>(within), rows)) return {};
-  return result;
+  return holds(result.number, told) ? std::optional(result) : std::nullopt;
 }
 
 StatisticEstimates estimate_statistics(std::span<const ToldStatistics> rows, double eps,
@@ -127,13 +133,8 @@ StatisticEstimates estimate_statistics(std::span<const ToldStatistics> rows, dou
   if (rows.empty()) return result;
   std::vector<EstimatedNumber> factors;
   for (const ToldStatistics& row : rows) factors.push_back(row.mean_factor);
-  result.mean_factor = has_mean ? number_of(factors, rows.size()) : std::nullopt;
-  if (result.mean_factor) {
-    const auto within = std::ranges::count_if(factors, [](const EstimatedNumber& one) {
-      return std::fabs(one.number - 1) <= kWithinErrors * one.error;
-    });
-    if (!holds_in(static_cast<double>(within), rows.size())) tell(*result.mean_factor);
-  }
+  if (has_mean) result.mean_factor = number_of(factors);
+  if (result.mean_factor && !holds(1, factors)) tell(*result.mean_factor);
   const Terms given{1, eps, 0};
   // The fewest numbers that are not the formula's, and of these the nearest.
   std::array<unsigned, 8> free{0, 1, 2, 4, 3, 5, 6, 7};
@@ -162,7 +163,7 @@ StatisticEstimates estimate_statistics(std::span<const ToldStatistics> rows, dou
     if (is_needed) tell(found);
     return found;
   };
-  // What is taken as the formula has it must be so as far as the rows tell.
+  // f and k may be said only where the rows tell them apart.
   constexpr std::size_t kSure = 8;
   constexpr double kApart = 0.01;
   result.is_sure = all && rows.size() >= kSure && repeated * all->errors[0] < kApart &&

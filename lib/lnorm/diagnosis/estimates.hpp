@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 
@@ -9,7 +8,7 @@
 //   mean' = c mean,   s'^2 = f variance + eps + k mean^2
 namespace lnorm {
 
-// What rows tell holds where so many of them, in parts of all, are within so many standard errors of it.
+// A number holds if so many rows, in parts of all, are within so many standard errors of it.
 inline constexpr double kMostRows = 0.9;
 inline constexpr double kWithinErrors = 6;
 
@@ -17,8 +16,8 @@ inline constexpr double kWithinErrors = 6;
 struct EstimatedNumber {
   double number = 0;
   double error = 0;  // a standard error
-  std::optional<double> plain =
-      {};  // the shortest one within three errors, where the rows need another number than the formula's
+  // The shortest number within three errors, where the rows need another one than the formula's.
+  std::optional<double> plain = {};
 };
 
 // What one row tells.
@@ -29,8 +28,8 @@ struct ToldStatistics {
   EstimatedNumber square = {};  // s'^2
 };
 
-// The mean of what each row tells, weighted by its error; nothing unless it holds. rows: those that tell nothing count.
-std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told, std::size_t rows);
+// The mean of what each row tells, weighted by its error; nothing unless it holds. A row whose number is NaN tells nothing, and counts.
+std::optional<EstimatedNumber> number_of(std::span<const EstimatedNumber> told);
 
 // Each is nothing where the rows do not tell it.
 struct StatisticEstimates {

@@ -264,7 +264,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
               freedom * 2 * (found.divisor * found.divisor_error + unit * variance), format);
   }
   if (contents.size() < kFewestToTell) return false;
-  // Of one pass sums lose far less than their bound as a rule; rows that lose next to nothing speak against it.
+  // Sums lose far less than their bound, as a rule. Rows that lose next to nothing speak against one pass.
   if (variant.one_pass) {
     return reach >= kLeastReach / 50 && 10 * fits >= 9 * std::ssize(sample.rows);
   }

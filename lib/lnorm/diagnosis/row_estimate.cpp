@@ -82,11 +82,11 @@ void RowEstimator::fill(const EstimatedRow& row, double scale) {
     errors[i] = own_error(row, i, scale);
     if (std::isfinite(errors[i])) most = std::max(most, errors[i]);
   }
-  // An element of RMS norm that is 0 has next to none, which would leave the range.
+  // The error of a zero of RMS norm is next to none: its part would leave the range.
   const double least = 0x1p-200 * most;
   for (std::size_t i = 0; i < n; ++i) {
     const double part = 1 / std::max(errors[i], least);
-    const bool counts = errors[i] > 0 && part > 0 && std::isfinite(part);
+    const bool counts = errors[i] > 0 && std::isfinite(part);
     right_[i] = counts ? (row.actual[i] - row.bias[i]) * part : 0;
     if (!counts) continue;
     of_alpha_[i] = row.weight[i] * ((row.x[i] - row.mean) / row.s) * part;

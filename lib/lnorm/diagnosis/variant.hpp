@@ -87,7 +87,7 @@ struct Variant {
 
   StatisticOf mean = {};
   StatisticOf variance = {};
-  // What it is about: the mean above; that of its own elements, as in any other row; the mean as it is subtracted.
+  // What the variance is about: the mean above; that of its own elements, as where it is another row's; the mean as it is subtracted.
   enum class Center { mean, own, subtracted };
   Center center = Center::mean;
   bool squares_about_zero = false;          // the variance is mean(x^2)

@@ -406,7 +406,7 @@ bool rstd_in(Variant& v, const Context& c, double) {
 }
 bool y_in(Variant& v, const Context& c, const OutputFormat& format) {
   v.y_in = format;
-  // A wider dtype on the way to the output shows in ties alone: it is found, but no test is asked to catch it.
+  // A dtype wider than the output's shows in ties alone: check finds it, mutants asks no test to catch it.
   const int precision = c.setting.output.precision();
   const int most = float_format(c.setting.kernel.arithmetic.dtype).precision;
   const bool is_other =

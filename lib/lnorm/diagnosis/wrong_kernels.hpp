@@ -65,7 +65,7 @@ std::span<const WrongKernel> wrong_kernels() noexcept;
 // What the ids of a row are whose letter stands for some usual length; its id where it has no letter.
 std::vector<std::string> usual_ids(const WrongKernel& kernel);
 
-// Which statistics it changes. own: the mean, but not the one that the variance is about.
+// Which statistics it changes. own: the mean alone, and the variance stays about the row's own mean.
 enum class Side { both, mean, own, variance };
 
 // A row of the table for rows of some length: one for each that a kernel may pad them to.
@@ -114,10 +114,10 @@ class ChooseKernel {
 std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shape,
                                        const ChooseKernel& choose);
 
-// Those whose sums go on to so many elements, with those that do so for one statistic.
+// Those of that padded length, and those that have it in one statistic alone.
 std::vector<NamedKernel> padded_kernels(std::int64_t length);
 
-// The options of lnorm that give the same as a kernel that was asked for so much.
+// The options of lnorm that give the same. context: what the kernel was asked for.
 std::string option_of(const NamedKernel& kernel, const KernelContext& context);
 
 // The option of lnorm that gives an eps that is in no row.

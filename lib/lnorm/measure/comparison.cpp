@@ -212,7 +212,7 @@ class Pass {
     Rank ranks[kBlock];
     const double absolute = std::min(absolute_, std::numeric_limits<double>::max());
     constexpr double kMost = Measure::kGreatest;
-    // Counts of what holds, as wide as the numbers: so they go in vectors.
+    // Counts of what holds, without branches.
     std::int64_t far = 0;  // from the greatest relative difference
     std::int64_t usual = 0;
     std::int64_t finite = 0;
@@ -222,8 +222,7 @@ class Pass {
     for (std::int64_t i = first; i < first + kBlock; ++i) {
       const double difference = std::fabs(actual.high[i] - expected.high[i]);
       const double size = std::fabs(expected.high[i]);
-      const double tolerated = bounds_.atol + bounds_.rtol * size;
-      const auto is_tolerable = static_cast<std::int64_t>(difference <= tolerated);
+      const auto is_tolerable = static_cast<std::int64_t>(difference <= tolerated(size));
       far += static_cast<std::int64_t>(difference <= relative_ * size);
       usual += static_cast<std::int64_t>(difference <= absolute);
       finite += static_cast<std::int64_t>(std::fabs(actual.high[i]) <= kMost);
@@ -255,13 +254,16 @@ class Pass {
     const std::int64_t column = column_of(comparison_.elements);
     for (std::int64_t k = 0; failed > 0 && places_ != nullptr && k < kBlock; ++k) {
       const double expected_k = expected.high[first + k];
-      const double tolerated = bounds_.atol + bounds_.rtol * std::fabs(expected_k);
       const double difference = std::fabs(actual.high[first + k] - expected_k);
-      if (!(difference <= std::min(tolerated, most))) places_->columns.add(column + k);
+      const double bound = std::min(tolerated(std::fabs(expected_k)), most);
+      if (!(difference <= bound)) places_->columns.add(column + k);
     }
     comparison_.elements += kBlock;
     return true;
   }
+
+  // size: of the expected number.
+  double tolerated(double size) const { return bounds_.atol + bounds_.rtol * size; }
 
   // Many elements of few bits have the greatest relative difference: those raise nothing.
   bool raises_relative(const Chunk& actual, const Chunk& expected, std::int64_t first) const {
@@ -317,7 +319,7 @@ class Pass {
       take_distances(pair, {ulps, difference, difference == 0 ? 0 : difference / size,
                             ulp > 0 ? difference / ulp : ulps.value()});
     }
-    const bool tolerable = difference <= bounds_.atol + bounds_.rtol * size;
+    const bool tolerable = difference <= tolerated(size);
     const bool passes = tolerable && difference <= run_bounds_.absolute && rank <= run_bounds_.rank;
     if (!passes) {
       if (!tolerable) ++comparison_.out_of_tolerance;
