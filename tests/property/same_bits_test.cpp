@@ -2,6 +2,7 @@
 // through in parts.
 
 #include "lnorm/kernel/layer_norm.hpp"
+#include "lnorm/kernel/rounding.hpp"
 #include "lnorm/pipeline/long_rows.hpp"
 #include "property/data.hpp"
 #include "support/pace.hpp"
@@ -235,5 +236,45 @@ TEST_CASE("a bias that cancels a row in parts is seen before anything is written
     MemorySink sink;
     lnorm::run_long_rows(source, lnorm::make_plan(source.info(), {}), *backend, affine, {}, sink);
     CHECK(sink.bytes == expected);
+  }
+}
+
+// The portable kernel has no results from floats (kernel/floats-inl.hpp). Every y here lies next to a tie, as near as a float x
+// brings it: where bounds are half of what they must be, results go to the wrong side.
+TEST_CASE("16-bit results from floats are those from doubles, beside every tie", "[kernel]") {
+  const DType out = GENERATE(DType::float16, DType::bfloat16);
+  const double mean = GENERATE(0.0, 0.3, 7.0, 3e4);  // in deviations
+  const int terms = GENERATE(range(0, 4));           // 1: a weight, 2: a bias
+  Random random(static_cast<std::uint64_t>(terms));
+  const auto drawn = [&](int which, double otherwise) {
+    return terms / which % 2 == 0 ? otherwise
+                                  : static_cast<double>(static_cast<float>(normal(random)));
+  };
+  constexpr std::int64_t kLength = 50'000;
+  Data x{DType::float32, {}, {}};
+  Data weight = x;
+  Data bias = x;
+  const double rstd = 0.37 + uniform(random) / 10;
+  for (std::int64_t i = 0; i < kLength; ++i) {
+    const double w = drawn(1, 1);
+    const double b = drawn(2, 0);
+    append(weight, static_cast<float>(w));
+    append(bias, static_cast<float>(b));
+    const double y = lnorm::rounded(2 + uniform(random), out);
+    const double tie = y + std::ldexp(ulp_of_1(out) / 2, std::ilogb(y));
+    append(x, static_cast<float>((tie - b) / w / rstd + mean / rstd));
+  }
+  const Affine affine{terms % 2 == 0 ? lnorm::AffineTerm() : term(weight),
+                      terms < 2 ? lnorm::AffineTerm() : term(bias)};
+  const lnorm::GivenStatistics given{{mean / rstd}, {rstd}, {}, {}};
+  const auto by = [&](const lnorm::Backend& backend) {
+    std::vector<std::byte> y(static_cast<std::size_t>(kLength) * lnorm::item_size(out));
+    lnorm::normalize_by(backend, given, rows_in(x), {y.data(), out}, affine, {});
+    return read_all(y, out);
+  };
+  const std::vector<double> expected = by(*fast_backends()[0]);
+  for (const lnorm::Backend* const backend : fast_backends()) {
+    INFO(backend->name << ", " << name(out) << ", mean " << mean << ", terms " << terms);
+    check_same(by(*backend), expected);
   }
 }

@@ -10,6 +10,7 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/kernel/rows.hpp"
+#include "lnorm/kernel/statistics.hpp"
 
 namespace lnorm {
 
@@ -44,14 +45,16 @@ void for_each_place(const AffineLayout& layout, See see) {
   }
 }
 
-}  // namespace
-
-RowOfNumbers::RowOfNumbers(std::vector<double> numbers) : uniform_(numbers.size() == 1) {
-  if (uniform_) numbers.resize(kChunk, numbers[0]);
-  numbers.resize(numbers.size() + kAffinePadding);
-  numbers_ = std::make_shared<const std::vector<double>>(std::move(numbers));
-  first_ = numbers_->data();
+// Empty where floats have no room for them, or they are too many.
+RowOf<float> rounded_to_floats(const AffineTerm& term) {
+  constexpr std::size_t kMost = std::size_t{1} << 16;
+  if (term.empty() || term.size() > kMost || !term.is_within(kMaxDoubleAffine)) return {};
+  std::vector<float> floats;
+  for (const double number : term.numbers()) floats.push_back(static_cast<float>(number));
+  return RowOf(std::move(floats));
 }
+
+}  // namespace
 
 AffineTerm::AffineTerm(const TensorInfo& info, const std::vector<std::byte>& elements,
                        bool plus_one) {
@@ -180,6 +183,8 @@ Affine Affine::take_last_step() {
 }
 
 void Affine::find_bounds() {
+  weight_floats_ = rounded_to_floats(weight_);
+  bias_floats_ = rounded_to_floats(bias_);
   if (bias_.empty()) return;
   constexpr double kUnits = 0x1p-51;  // 4 u
   const std::size_t count = std::max(weight_.high_.size(), bias_.high_.size());

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "lnorm/core/chunk.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/core/shape.hpp"
@@ -66,24 +68,31 @@ std::vector<double> in_tensor_order(std::vector<double> numbers, const AffineLay
 // One number for every element of a row, or one for all of them. What is read at and after an index goes on
 // to the end of the chunk that the index begins; the last chunk is followed by kAffinePadding zeros, for those
 // who read in groups. Copies share the numbers.
-class RowOfNumbers {
+template <class T>
+class RowOf {
  public:
-  RowOfNumbers() = default;
+  RowOf() = default;
   // A single number stands for the whole row.
-  explicit RowOfNumbers(std::vector<double> numbers);
+  explicit RowOf(std::vector<T> numbers) : uniform_(numbers.size() == 1) {
+    if (uniform_) numbers.resize(kChunk, numbers[0]);
+    numbers.resize(numbers.size() + kAffinePadding);
+    numbers_ = std::make_shared<const std::vector<T>>(std::move(numbers));
+    first_ = numbers_->data();
+  }
 
   bool empty() const noexcept { return first_ == nullptr; }
   // 1 where one number stands for all.
   std::size_t size() const noexcept {
     return empty() || uniform_ ? !empty() : numbers_->size() - kAffinePadding;
   }
-  const double* at(std::int64_t index) const noexcept { return first_ + (uniform_ ? 0 : index); }
+  const T* at(std::int64_t index) const noexcept { return first_ + (uniform_ ? 0 : index); }
 
  private:
-  std::shared_ptr<const std::vector<double>> numbers_;
-  const double* first_ = nullptr;
+  std::shared_ptr<const std::vector<T>> numbers_;
+  const T* first_ = nullptr;
   bool uniform_ = true;
 };
+using RowOfNumbers = RowOf<double>;
 
 // weight or bias: high + low, where low is 0 as a rule. Exactly, unless it is scaled.
 class AffineTerm {
@@ -107,6 +116,7 @@ class AffineTerm {
   AffineTerm alone(std::int64_t index) const;
 
   bool empty() const noexcept { return high_.empty(); }
+  std::size_t size() const noexcept { return high_.size(); }      // 1 where all are the same
   bool is_uniform() const noexcept { return high_.size() <= 1; }  // the same for all elements
   const double* high(std::int64_t index) const noexcept { return high_.at(index); }
   // Null where all of them are 0.
@@ -196,6 +206,13 @@ class Affine {
   const double* bias_with_lower(std::int64_t index) const noexcept { return with_lower_.at(index); }
   const double* bias_with_upper(std::int64_t index) const noexcept { return with_upper_.at(index); }
 
+  // Whether both are held as floats as well, rounded: what there is of them, if it is not too much.
+  bool have_floats() const noexcept {
+    return weight_.empty() == weight_floats_.empty() && bias_.empty() == bias_floats_.empty();
+  }
+  const float* weight_floats(std::int64_t index) const noexcept { return weight_floats_.at(index); }
+  const float* bias_floats(std::int64_t index) const noexcept { return bias_floats_.at(index); }
+
  private:
   void find_bounds();
 
@@ -208,6 +225,8 @@ class Affine {
   AffineTerm unscaled_bias_;
   RowOfNumbers with_lower_;
   RowOfNumbers with_upper_;
+  RowOf<float> weight_floats_;
+  RowOf<float> bias_floats_;
 };
 
 }  // namespace lnorm

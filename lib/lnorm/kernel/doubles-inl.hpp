@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "lnorm/kernel/affine.hpp"
+#include "lnorm/kernel/floats-inl.hpp"
 #include "lnorm/kernel/kernel_table.hpp"
 #include "lnorm/kernel/results-inl.hpp"
 #include "lnorm/kernel/statistics.hpp"
@@ -46,7 +47,11 @@ Sums double_sums(const RowsIn& part, double center) {
     total += Sums{{sum_of_lanes(lanes.sums.fold())}, {sum_of_lanes(lanes.squares.fold())}};
     lanes.clear();
   };
-  for_each_stretch(part, center, is_native(part, DType::float32), add);
+  if constexpr (kHasFloat16) {
+    for_each_stretch<float, BFloat16, Float16>(part, center, true, add);
+  } else {
+    for_each_stretch<float, BFloat16>(part, center, true, add);
+  }
   return total;
 }
 
@@ -69,7 +74,7 @@ struct TermsAt {
 //
 // repeats: all elements have one number of weight and bias.
 template <class Out, bool has_weight, bool has_bias, bool repeats = false>
-struct DoubleWriter {
+struct DoubleWriter : GroupWriter<DoubleWriter<Out, has_weight, has_bias, repeats>, Out, Results> {
   static constexpr bool kIsFloat = std::is_same_v<Out, float>;
 
   V lower_rstd;
@@ -135,56 +140,6 @@ struct DoubleWriter {
                      [](const double* from) HWY_ATTR { return hn::LoadU(kDoubles, from); });
     }
   }
-
-  // A vector of results, or its first ones. resolve(i, to) puts result i where it belongs.
-  template <class Elements, class Resolve>
-  HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
-                               const TermsAt& terms, std::byte* out, const Resolve& resolve) const {
-    write_results<Out>(results(d, i, terms), n - i, out + i * kSize<Out>,
-                       [&](std::int64_t j, std::byte* to) { resolve(i + j, to); });
-  }
-
-  // writer, d and terms come by value: what has no address stays in registers.
-  template <class Elements, class Resolve>
-  static HWY_NOINLINE void write_one_by_one(DoubleWriter writer, Elements d, std::int64_t i,
-                                            TermsAt terms, std::byte* out, const Resolve& resolve) {
-    for (std::int64_t v = 0; v < kLanes; v += kWidth) {
-      writer.write_vector(d, i + v, i + kLanes, terms, out, resolve);
-    }
-  }
-
-  template <bool stream, class Elements, class Resolve>
-  HWY_INLINE std::int64_t write_groups(const Elements& d, std::int64_t n, const TermsAt& terms,
-                                       std::byte* out, const Resolve& resolve) const {
-    std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      d.read_ahead(i);
-      hn::Vec<F> y[kVectors];
-      auto undecided = hn::Zero(kWords);
-      for (std::int64_t v = 0; v < kVectors; ++v) {
-        const Results r = results(d, i + v * kWidth, terms);
-        y[v] = r.y;
-        undecided = hn::Or(undecided, r.undecided);
-      }
-      if (HWY_UNLIKELY(!is_zero(undecided))) {
-        write_one_by_one(*this, d, i, terms, out, resolve);
-        continue;
-      }
-      for (std::int64_t v = 0; v < kVectors; ++v) {
-        store_results<Out, stream>(y[v], out + (i + v * kWidth) * kSize<Out>);
-      }
-    }
-    return i;
-  }
-
-  template <class Elements, class Resolve>
-  HWY_INLINE void write(const Elements& d, std::int64_t n, const TermsAt& terms, std::byte* out,
-                        bool non_temporal, const Resolve& resolve) const {
-    std::int64_t i = streams_to<Out>(out, non_temporal)
-                         ? write_groups<true>(d, n, terms, out, resolve)
-                         : write_groups<false>(d, n, terms, out, resolve);
-    for (; i < n; i += kWidth) write_vector(d, i, n, terms, out, resolve);
-  }
 };
 
 // The affine's numbers for a stretch of a part.
@@ -223,8 +178,31 @@ HWY_INLINE void write_stretch(const Elements& d, std::int64_t n, const DoubleSta
   });
 }
 
+// Writes results of 16 bits in floats, where they may go so.
+bool write_in_floats(const RowsIn& part, const DoubleStatistics& s, const Affine& affine,
+                     const RowPlace& place, const RowsOut& y, const Resolver& resolver) {
+  if (!affine.have_floats() || !fits_floats(part, y.dtype)) return false;
+  const FloatStatistics floats(s, affine);
+  if (!floats.are_usable) return false;
+  with_type<BFloat16, Float16>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+    if constexpr (kFitsFloats<Out>) {
+      alignas(64) float x[kChunk + kFloats];
+      for_each_part(part, [&](std::int64_t start, const RowsIn& some) HWY_ATTR {
+        decode_floats(some, x, ahead_of(some));
+        const FloatPart decoded{{x},
+                                some.row_length,
+                                place.element + start,
+                                StretchTerms(affine, place.number, start).number};
+        write_floats<Out>(decoded, floats, affine, row_of(y, 1, start), resolver);
+      });
+    }
+  });
+  return true;
+}
+
 void double_write(const RowsIn& part, const DoubleStatistics& s, const Affine& affine,
                   const RowPlace& place, const RowsOut& y, const Resolver& resolver) {
+  if (write_in_floats(part, s, affine, place, y, resolver)) return;
   const auto write = [&](std::int64_t start, std::int64_t n, const auto& d) HWY_ATTR {
     const RowsOut out = row_of(y, 1, start);
     const bool is_byte = is_float8(y.dtype);
@@ -242,9 +220,8 @@ void double_write(const RowsIn& part, const DoubleStatistics& s, const Affine& a
       write_stretch<float>(d, n, s, terms, {floats, DType::float32}, resolve);
     });
   };
-  const bool is_fast_path =
-      is_native(part, DType::float32) && (y.dtype == DType::float32 || is_float8(y.dtype));
-  for_each_stretch(part, s.center, is_fast_path, write);
+  const bool by_way_of_floats = y.dtype == DType::float32 || is_float8(y.dtype);
+  for_each_stretch<float>(part, s.center, by_way_of_floats, write);
 }
 
 }  // namespace

@@ -109,12 +109,16 @@ struct Nearest {
 using Words = hn::RebindToUnsigned<F>;
 constexpr Words kWords;
 
-HWY_INLINE bool is_zero(hn::Vec<Words> words) {
-  return hn::AllTrue(kWords, hn::Eq(words, hn::Zero(kWords)));
+template <class Tag>
+HWY_INLINE bool is_zero(Tag tag, hn::Vec<Tag> words) {
+  return hn::AllTrue(tag, hn::Eq(words, hn::Zero(tag)));
 }
+HWY_INLINE bool is_zero(hn::Vec<Words> words) { return is_zero(kWords, words); }
 
 // What the floats of a vector round to. undecided: not 0 where that is not decided.
 struct Results {
+  using Tag = Words;
+
   hn::Vec<F> y;
   hn::Vec<Words> undecided;
 };
@@ -220,27 +224,102 @@ HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
   }
 }
 
-// Whether results go past the caches from there. Less than 16 bytes at a time there are no instructions for.
-template <class Out>
+// 16-bit results as they are.
+template <class Out, bool stream>
+HWY_INLINE void store_results(hn::Vec<hn::Rebind<std::uint16_t, Floats>> y, std::byte* to) {
+  const hn::Rebind<std::uint16_t, Floats> halves;
+  if constexpr (stream) {
+    hn::Stream(y, halves, reinterpret_cast<std::uint16_t*>(to));
+  } else {
+    hn::StoreU(y, halves, reinterpret_cast<std::uint16_t*>(to));
+  }
+}
+
+// Whether results go past the caches from there, a vector at a time. Less than 16 bytes there are no instructions for.
+template <class Out, std::int64_t width = kWidth>
 bool streams_to(const std::byte* out, bool non_temporal) {
-  constexpr std::int64_t kBytes = kWidth * kSize<Out>;
+  constexpr std::int64_t kBytes = width * kSize<Out>;
   return non_temporal && kBytes >= 16 && reinterpret_cast<std::uintptr_t>(out) % kBytes == 0;
 }
 
 // A vector of results, of which the first count are wanted. resolve(j, to) puts result j where it belongs.
-template <class Out, class Resolve>
-HWY_INLINE void write_results(const Results& r, std::int64_t count, std::byte* to,
+template <class Out, class AnyResults, class Resolve>
+HWY_INLINE void write_results(const AnyResults& r, std::int64_t count, std::byte* to,
                               const Resolve& resolve) {
-  const auto undecided = hn::IfThenElseZero(mask_of(kWords, count), r.undecided);
-  write_first<Out>(count, to,
-                   [&](std::byte* out) HWY_ATTR { store_results<Out, false>(r.y, out); });
-  if (HWY_LIKELY(is_zero(undecided))) return;
-  alignas(64) std::uint32_t is_undecided[kWidth];
-  hn::Store(undecided, kWords, is_undecided);
-  for (std::int64_t j = 0; j < std::min(kWidth, count); ++j) {
+  constexpr typename AnyResults::Tag kTag;
+  constexpr auto kCount = static_cast<std::int64_t>(hn::MaxLanes(kTag));
+  const auto undecided = hn::IfThenElseZero(mask_of(kTag, count), r.undecided);
+  write_first<Out, kCount>(count, to,
+                           [&](std::byte* out) HWY_ATTR { store_results<Out, false>(r.y, out); });
+  if (HWY_LIKELY(is_zero(kTag, undecided))) return;
+  alignas(64) hn::TFromD<typename AnyResults::Tag> is_undecided[kCount];
+  hn::Store(undecided, kTag, is_undecided);
+  for (std::int64_t j = 0; j < std::min(kCount, count); ++j) {
     if (is_undecided[j] != 0) resolve(j, to + j * kSize<Out>);
   }
 }
+
+// Writes the results of a row or a part of it, in groups of vectors. Writer has a vector of them from element i on:
+//
+//   AnyResults results(elements, i, terms) const
+template <class Writer, class Out, class AnyResults>
+struct GroupWriter {
+  static constexpr typename AnyResults::Tag kTag{};
+  static constexpr auto kStep = static_cast<std::int64_t>(hn::MaxLanes(kTag));
+  static constexpr std::int64_t kGroup = kVectors * kStep;
+
+  HWY_INLINE const Writer& self() const { return static_cast<const Writer&>(*this); }
+
+  // A vector of results, or its first ones. resolve(i, to) puts result i where it belongs.
+  template <class Elements, class Terms, class Resolve>
+  HWY_INLINE void write_vector(const Elements& d, std::int64_t i, std::int64_t n,
+                               const Terms& terms, std::byte* out, const Resolve& resolve) const {
+    write_results<Out>(self().results(d, i, terms), n - i, out + i * kSize<Out>,
+                       [&](std::int64_t j, std::byte* to) { resolve(i + j, to); });
+  }
+
+  // writer, d and terms come by value: what has no address stays in registers.
+  template <class Elements, class Terms, class Resolve>
+  static HWY_NOINLINE void write_one_by_one(Writer writer, Elements d, std::int64_t i, Terms terms,
+                                            std::byte* out, const Resolve& resolve) {
+    for (std::int64_t v = 0; v < kGroup; v += kStep) {
+      writer.write_vector(d, i + v, i + kGroup, terms, out, resolve);
+    }
+  }
+
+  template <bool stream, class Elements, class Terms, class Resolve>
+  HWY_INLINE std::int64_t write_groups(const Elements& d, std::int64_t n, const Terms& terms,
+                                       std::byte* out, const Resolve& resolve) const {
+    std::int64_t i = 0;
+    for (; i + kGroup <= n; i += kGroup) {
+      d.read_ahead(i);
+      decltype(AnyResults::y) y[kVectors];
+      auto undecided = hn::Zero(kTag);
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        const AnyResults r = self().results(d, i + v * kStep, terms);
+        y[v] = r.y;
+        undecided = hn::Or(undecided, r.undecided);
+      }
+      if (HWY_UNLIKELY(!is_zero(kTag, undecided))) {
+        write_one_by_one(self(), d, i, terms, out, resolve);
+        continue;
+      }
+      for (std::int64_t v = 0; v < kVectors; ++v) {
+        store_results<Out, stream>(y[v], out + (i + v * kStep) * kSize<Out>);
+      }
+    }
+    return i;
+  }
+
+  template <class Elements, class Terms, class Resolve>
+  HWY_INLINE void write(const Elements& d, std::int64_t n, const Terms& terms, std::byte* out,
+                        bool non_temporal, const Resolve& resolve) const {
+    std::int64_t i = streams_to<Out, kStep>(out, non_temporal)
+                         ? write_groups<true>(d, n, terms, out, resolve)
+                         : write_groups<false>(d, n, terms, out, resolve);
+    for (; i < n; i += kStep) write_vector(d, i, n, terms, out, resolve);
+  }
+};
 
 // Has the resolver decide elements of a part of a row that begins at offset.
 struct PartResolver {

@@ -36,10 +36,14 @@ bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
   return goes && with_type<Float16, BFloat16, float>(y.dtype, [&]<class Out>(Out) {
            if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty() &&
                affine.layout().is_plain()) {
-             TinyRows<Out>(setting, x, y).run();
-           } else {
-             ChunkRows<Out>(setting, x, y).run();
+             return TinyRows<Out>(setting, x, y).run();
            }
+           if constexpr (kFitsFloats<Out>) {
+             if (fits_floats(x, y.dtype) && affine.have_floats()) {
+               return ChunkRows<Out, float>(setting, x, y).run();
+             }
+           }
+           ChunkRows<Out, double>(setting, x, y).run();
          });
 }
 

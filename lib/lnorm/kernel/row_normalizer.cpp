@@ -17,8 +17,8 @@ namespace lnorm {
 namespace {
 
 // Zero, or between the reciprocals.
-bool is_within(Number term, double most) {
-  const double size = std::fabs(term.high);
+bool is_within(double term, double most) {
+  const double size = std::fabs(term);
   return size == 0 || (size <= most && size >= 1 / most);
 }
 
@@ -41,10 +41,10 @@ bool fits_doubles_about_zero(DType in, DType out) {
 
 // The term of the bounds that weight scales, then that of the bias. unit: u or u^2.
 template <class Statistics>
-double error_of(const Statistics& statistics, double xhat, Number weight, Number bias,
+double error_of(const Statistics& statistics, double xhat, double weight, double bias,
                 double unit) {
   const double of_xhat = statistics.offset + statistics.slope * std::fabs(xhat);
-  return (of_xhat * std::fabs(weight.high) + bound::kBias * unit * std::fabs(bias.high)) * kSlack;
+  return (of_xhat * std::fabs(weight) + bound::kBias * unit * std::fabs(bias)) * kSlack;
 }
 
 // What the numbers within error of y round to, divided. No quotient that counts is so small that bits of it are lost.
@@ -90,7 +90,7 @@ RowNormalizer::RowNormalizer(const RowSetting& setting, const SavedStatistics& s
   const double mean = saved_->mean.high;
   if (setting.backend.table == nullptr || !(std::fabs(mean) <= kMaxElement) ||
       !(rstd.high >= 1 / kMaxRstd && rstd.high <= kMaxRstd) ||
-      !is_within(saved_->variance.value_or(Number{}), kMaxElement)) {
+      !is_within(saved_->variance.value_or(Number{}).high, kMaxElement)) {
     return;
   }
   double_doubles_ = {{mean}, rstd, 0, 0, kSavedSlope2, 0};
@@ -287,7 +287,16 @@ void RowNormalizer::write_run(const RowsIn& run, std::int64_t offset, std::optio
 }
 
 double RowNormalizer::resolve(std::int64_t index, Number x) const {
-  return resolve(index, x, {1, setting_.out});
+  const Quotient itself{1, setting_.out};
+  if (state_ == State::regular && doubles_) {
+    const Affine& affine = setting_.affine;
+    const std::int64_t number = affine.layout().number(setting_.first_number, index);
+    const Bracket known =
+        in_doubles(*doubles_, x.high, affine.weight().empty() ? 1 : *affine.weight().high(number),
+                   affine.bias().empty() ? 0 : *affine.bias().high(number), itself);
+    if (known.is_decided()) return known.least;
+  }
+  return resolve(index, x, itself);
 }
 
 RowNormalizer::Element RowNormalizer::element(std::int64_t index, Number x,
@@ -327,15 +336,15 @@ double RowNormalizer::resolve(std::int64_t index, Number x, const Quotient& quot
 }
 
 bool RowNormalizer::Element::has_terms_within(double most) const noexcept {
-  return is_within(weight, most) && is_within(bias, most);
+  return is_within(weight.high, most) && is_within(bias.high, most);
 }
 
-Bracket RowNormalizer::in_doubles(const Element& e) const {
-  if (!e.has_terms_within(kMaxDoubleAffine)) return {};
-  const double d = e.x.high - doubles_->center;
-  const double xhat = xhat_of(d, doubles_->rstd, -doubles_->shift * doubles_->rstd);
-  const double y = y_of(xhat, e.weight.high, e.bias.high);
-  return quotient(y, error_of(*doubles_, xhat, e.weight, e.bias, kUnit), e.quotient);
+Bracket RowNormalizer::in_doubles(const DoubleStatistics& s, double x, double weight, double bias,
+                                  const Quotient& by) {
+  if (!is_within(weight, kMaxDoubleAffine) || !is_within(bias, kMaxDoubleAffine)) return {};
+  const double xhat = xhat_of(x - s.center, s.rstd, -s.shift * s.rstd);
+  const double y = y_of(xhat, weight, bias);
+  return quotient(y, error_of(s, xhat, weight, bias, kUnit), by);
 }
 
 Bracket RowNormalizer::in_double_doubles(const Element& e) const {
@@ -347,7 +356,7 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
   // Of a row that was scaled 0 may be a number that has become too small.
   const bool is_zero = deviation.high == 0 && !setting_.is_scaled;
   const double lost = is_zero ? 0 : kLostBits * (1 + std::fabs(e.weight.high));
-  const double error = error_of(*double_doubles_, xhat.high, e.weight, e.bias, kUnit2);
+  const double error = error_of(*double_doubles_, xhat.high, e.weight.high, e.bias.high, kUnit2);
   return quotient(y, error + lost, e.quotient);
 }
 

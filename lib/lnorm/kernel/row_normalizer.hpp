@@ -83,6 +83,11 @@ class RowNormalizer final : public Resolver,
   };
   double resolve(std::int64_t index, Number x, const Quotient& quotient) const;
 
+  // What doubles tell of an element without a low part. It comes in registers: a pair that is stored and then loaded as one waits
+  // for all results on their way to memory.
+  static Bracket in_doubles(const DoubleStatistics& statistics, double x, double weight,
+                            double bias, const Quotient& quotient);
+
   // Whether y of an element is a number, however large; and whether that is 0, however small.
   bool has_number(std::int64_t index, Number x) const;
   bool is_zero(std::int64_t index, Number x) const;
@@ -109,7 +114,9 @@ class RowNormalizer final : public Resolver,
   bool find_scaled();
   std::unique_ptr<RowNormalizer> again(const RowSetting& setting) const;
   std::unique_ptr<const ExactRow> make_exact() const;
-  Bracket in_doubles(const Element& element) const;
+  Bracket in_doubles(const Element& e) const {
+    return in_doubles(*doubles_, e.x.high, e.weight.high, e.bias.high, e.quotient);
+  }
   Bracket in_double_doubles(const Element& element) const;
   // By saved statistics the largest |xhat| of a part; nothing where the kernels cannot take it.
   std::optional<double> reach_of(const RowsIn& part) const;

@@ -122,12 +122,30 @@ class ShortDoubleRows : protected ShortRows {
     hn::Store(spread, kDoubles, spreads_ + r);
   }
 
-  // Row r about its center, whose statistics are usable.
-  void resolve_by(std::optional<RowNormalizer>& resolver, std::int64_t r, double center) const {
-    resolver.emplace(
-        setting_of(r), sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
-        DoubleStatistics{center, shifts_[r], rstds_[r], bounds_.offset(spreads_[r]),
-                         bounds_.slope(), bounds_.reach(spreads_[r])});
+  // Of row r about its center, which are usable.
+  DoubleStatistics statistics_of(std::int64_t r, double center) const {
+    return {center,          shifts_[r],
+            rstds_[r],       bounds_.offset(spreads_[r]),
+            bounds_.slope(), bounds_.reach(spreads_[r])};
+  }
+
+  // Decides element i of that row. The resolver is made where doubles do not.
+  double resolve_by(std::optional<RowNormalizer>& resolver, std::int64_t r, double center,
+                    std::int64_t i, Number x) const {
+    const DoubleStatistics statistics = statistics_of(r, center);
+    if (!resolver) {
+      const Affine& affine = setting_.affine;
+      const AffineLayout& layout = affine.layout();
+      const std::int64_t number = layout.number(layout.first(x_.first_row + first_ + r), i);
+      const Bracket known = RowNormalizer::in_doubles(
+          statistics, x.high, affine.weight().empty() ? 1 : *affine.weight().high(number),
+          affine.bias().empty() ? 0 : *affine.bias().high(number), {1, setting_.out});
+      if (known.is_decided()) return known.least;
+      resolver.emplace(
+          setting_of(r), sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
+          statistics);
+    }
+    return resolver->resolve(i, x);
   }
 
   DoubleBounds bounds_;
@@ -164,7 +182,8 @@ HWY_INLINE void store_sums(V a, V b, double* to) {
 // for many rows at once, if these follow each other: so every step is taken for some rows before the next one is.
 constexpr std::int64_t kMaxChunkRows = 16;  // at once
 
-template <class Out>
+// Element: double, or float for outputs of 16 bits.
+template <class Out, class Element>
 class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
  public:
   ChunkRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
@@ -176,10 +195,16 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
     if (has_center) center_ = sample_of(row_of(x_, 0)).center;
     const std::int64_t at_once = std::clamp<std::int64_t>(kElements / n_, 1, kMaxChunkRows);
     for_each_block(at_once, [&](auto has_weight, auto has_bias) HWY_ATTR {
-      decode_row(elements(), center_, d_, 0);
+      if constexpr (kInFloats) {
+        decode_floats(elements(), elements_, 0);
+      } else {
+        decode_row(elements(), center_, elements_, 0);
+      }
       sum_rows();
       find_statistics();
-      if (setting_.affine.layout().repeat > 1) {
+      if constexpr (kInFloats) {
+        write_in_floats();
+      } else if (setting_.affine.layout().repeat > 1) {
         write_rows<has_weight(), has_bias(), true>();
       } else {
         write_rows<has_weight(), has_bias(), false>();
@@ -194,26 +219,23 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
 
   // Decides an element of the row that is being written.
   double resolve(std::int64_t index, Number x) const override {
-    if (!resolver_) resolve_by(resolver_, row_, center_);
-    return resolver_->resolve(index, x);
+    return resolve_by(resolver_, row_, center_, index, x);
   }
 
  private:
+  static constexpr bool kInFloats = std::is_same_v<Element, float>;
   static constexpr std::int64_t kElements = 2 * kChunk;  // fit the first-level cache
-
-  struct DecodedRow : Decoded {
-    const std::byte* next;
-    std::int64_t item;
-
-    HWY_INLINE void read_ahead(std::int64_t i) const { prefetch(next + i * item, kLanes * item); }
-  };
+  static constexpr std::int64_t kGroup = kVectors * (kInFloats ? kFloats : kWidth);
 
   // This and write_rows stay out of line. In one function the compiler keeps sums and factors in memory.
   HWY_NOINLINE void sum_rows() {
     for (std::int64_t r = 0; r < rows_; ++r) {
       DoubleLanes lanes;
       lanes.clear();
-      add_to<false>(lanes, Decoded{d_ + r * n_}, n_);
+      const auto* const row = reinterpret_cast<const std::byte*>(elements_ + r * n_);
+      const auto add = [&](const auto& d) HWY_ATTR { add_to<false>(lanes, d, n_); };
+      // Doubles are less the center already.
+      with_encoded<Element>(row, kInFloats ? center_ : 0, 0, add);
       store_sums(lanes.sums.fold(), lanes.squares.fold(), sums_ + 2 * r);
     }
   }
@@ -228,22 +250,55 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       const V mean_square = squares * splat(1 / static_cast<double>(n_));
       put(r, rows, rows.rstd * hn::Sqrt(mean_square));
     }
+    if constexpr (kInFloats) {
+      for (std::int64_t r = 0; r < rows_; ++r) {
+        floats_[r] = FloatStatistics(statistics_of(r, center_), setting_.affine);
+      }
+    }
   }
+
+  // What is read while row r is written: as many rows further on.
+  const std::byte* next_to(std::int64_t r) const {
+    const std::byte* const next = x_.data + (first_ + r + rows_) * n_ * item_;
+    prefetch(next + (n_ - n_ % kGroup) * item_, n_ % kGroup * item_);
+    return next;
+  }
+
+  std::int64_t first_number() const {
+    return setting_.affine.layout().first(x_.first_row + first_ + row_);
+  }
+
+  void write_in_floats() {
+    for (row_ = 0; row_ < rows_; ++row_) {
+      const FloatStatistics& s = floats_[row_];
+      if (!s.are_usable) {
+        normalize_alone(row_);
+        continue;
+      }
+      const FloatPart part{{elements_ + row_ * n_, next_to(row_), item_}, n_, 0, first_number()};
+      write_floats<Out>(part, s, setting_.affine, {out<Out>(row_), y_.dtype, y_.non_temporal},
+                        *this);
+      finish_row(part.number);
+    }
+  }
+
+  struct DecodedRow : Decoded {
+    const std::byte* next;
+    std::int64_t item;
+
+    HWY_INLINE void read_ahead(std::int64_t i) const { prefetch(next + i * item, kLanes * item); }
+  };
 
   // repeats: all elements of a row have one number of weight and bias.
   template <bool has_weight, bool has_bias, bool repeats>
   HWY_NOINLINE void write_rows() {
-    const std::int64_t bytes = n_ * item_;
     for (row_ = 0; row_ < rows_; ++row_) {
-      // While results are written, the elements of as many rows further on are read.
-      const DecodedRow d{{d_ + row_ * n_}, x_.data + (first_ + row_ + rows_) * bytes, item_};
-      for (std::int64_t i = n_ - n_ % kLanes; i < n_; i += kLanes) d.read_ahead(i);
+      const DecodedRow d{{elements_ + row_ * n_}, next_to(row_), item_};
       if (!(rstds_[row_] > 0)) {
         normalize_alone(row_);
         continue;
       }
-      std::byte* const to = this->template out<Out>(row_);
-      const std::int64_t number = setting_.affine.layout().first(x_.first_row + first_ + row_);
+      const std::int64_t number = first_number();
       const TermsAt terms(setting_.affine, number);
       const DoubleWriter<Out, has_weight, has_bias, repeats> writer(
           rstds_[row_], xhats_at_center_[row_], error_ * spreads_[row_], relative_,
@@ -251,18 +306,25 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
       const auto resolve_element = [this](std::int64_t i, std::byte* result) {
         PartResolver{*this, row(row_), 0, y_.dtype}(i, result);
       };
-      writer.write(d, n_, terms, to, y_.non_temporal, resolve_element);
-      if (resolver_) resolver_.reset();
-      for (const AffineStep& step : setting_.affine.steps()) step_row<Out>(step, to, n_, number);
+      writer.write(d, n_, terms, out<Out>(row_), y_.non_temporal, resolve_element);
+      finish_row(number);
     }
   }
 
-  std::int64_t item_;                                // bytes of an element
-  double center_ = 0;                                // of the rows at hand
-  std::int64_t row_ = 0;                             // that is being written
-  alignas(64) double d_[kElements + kLanes] = {};    // x - center
-  alignas(64) double sums_[2 * kMaxChunkRows] = {};  // of d, and of d^2
+  void finish_row(std::int64_t number) {
+    if (resolver_) resolver_.reset();
+    for (const AffineStep& step : setting_.affine.steps()) {
+      step_row<Out>(step, out<Out>(row_), n_, number);
+    }
+  }
+
+  std::int64_t item_;                                      // bytes of an element
+  double center_ = 0;                                      // of the rows at hand
+  std::int64_t row_ = 0;                                   // that is being written
+  alignas(64) Element elements_[kElements + kLanes] = {};  // double: x - center; float: x
+  alignas(64) double sums_[2 * kMaxChunkRows] = {};        // of d, and of d^2
   alignas(64) double xhats_at_center_[kMaxChunkRows];
+  FloatStatistics floats_[kInFloats ? kMaxChunkRows : 1];
   mutable std::optional<RowNormalizer> resolver_;
 };
 

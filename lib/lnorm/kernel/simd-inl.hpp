@@ -182,7 +182,8 @@ HWY_INLINE void for_each_group(const RowsIn& row, Add add) {
 // The first count lanes, or all of them.
 template <class Tag>
 HWY_INLINE hn::Mask<Tag> mask_of(Tag tag, std::int64_t count) {
-  return hn::FirstN(tag, static_cast<std::size_t>(std::min(count, kWidth)));
+  constexpr auto kCount = static_cast<std::int64_t>(hn::MaxLanes(Tag()));
+  return hn::FirstN(tag, static_cast<std::size_t>(std::min(count, kCount)));
 }
 
 HWY_INLINE hn::Mask<D> is_within(V value, double least, double most) {
@@ -199,10 +200,10 @@ HWY_INLINE Ends ends_of(V2 value, V bound) {
 }
 
 // Has write(to) write a vector of results of Out, of which the first count are wanted.
-template <class Out, class Write>
+template <class Out, std::int64_t width = kWidth, class Write>
 HWY_INLINE void write_first(std::int64_t count, std::byte* to, const Write& write) {
-  alignas(64) std::byte buffer[kWidth * kSize<Out>];
-  const bool are_all = count >= kWidth;
+  alignas(64) std::byte buffer[width * kSize<Out>];
+  const bool are_all = count >= width;
   write(are_all ? to : buffer);
   if (!are_all) std::memcpy(to, buffer, static_cast<std::size_t>(count * kSize<Out>));
 }
@@ -448,19 +449,22 @@ struct Decoded {
   HWY_INLINE void read_ahead(std::int64_t) const {}
 };
 
-// Calls use(start, count, elements) for all of a row, within a chunk at a time; elements are Decoded or, of what most
-// tensors are of, whole groups Encoded: then a pass computes while it reads from memory, without a detour.
-template <class Use>
-HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool is_fast_path, Use use) {
+// Calls use(start, count, elements) for all of a row, within a chunk at a time; elements are Decoded or, of dtypes that are Fast,
+// whole groups Encoded: then a pass computes while it reads from memory, without a detour.
+template <class... Fast, class Use>
+HWY_INLINE void for_each_stretch(const RowsIn& row, double center, bool may_be_fast, Use use) {
   Chunk chunk;
   for (std::int64_t start = 0; start < row.row_length; start += kChunk) {
     const std::int64_t count = std::min(kChunk, row.row_length - start);
-    const std::int64_t whole = is_fast_path ? count - count % kLanes : 0;
-    if (whole > 0) {
-      const RowsIn part = part_of(row, start, whole);
-      with_encoded<float>(part.data, center, ahead_of(part),
+    std::int64_t whole = count - count % kLanes;
+    const RowsIn part = part_of(row, start, whole);
+    const bool is_fast =
+        may_be_fast && whole > 0 && row.byte_order == std::endian::native &&
+        with_type<Fast...>(row.dtype, [&]<class T>(T) HWY_ATTR {
+          with_encoded<T>(part.data, center, ahead_of(part),
                           [&](const auto& elements) HWY_ATTR { use(start, whole, elements); });
-    }
+        });
+    if (!is_fast) whole = 0;
     if (whole == count) continue;
     decode(part_of(row, start + whole, count - whole), center, chunk);
     use(start + whole, count - whole, Decoded{chunk.high});

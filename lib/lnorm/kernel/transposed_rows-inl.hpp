@@ -162,8 +162,8 @@ class TinyRows : ShortDoubleRows<kMaxTinyRows> {
     std::optional<RowNormalizer> resolver;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (undecided[j * kWidth] == 0) continue;
-      if (!resolver) resolve_by(resolver, r, centers_[r]);
-      results_[r * n_ + j] = static_cast<float>(resolver->resolve(j, element_of(row(r), j)));
+      results_[r * n_ + j] =
+          static_cast<float>(resolve_by(resolver, r, centers_[r], j, element_of(row(r), j)));
     }
   }
 
