@@ -18,14 +18,22 @@ namespace {
 
 constexpr std::size_t kFewValues = 32;
 
-// How many elements differ from each other; of a long row, of its first ones.
-std::size_t distinct_count(std::span<const double> x) {
+// How many elements a row has for each whose rounding differs from those of the others; of a long row, of its first ones.
+// Without a bias powers of two between elements, and signs, change no rounding.
+double repeats_of(const EstimatedRow& row, double half_ulp_of_1) {
   constexpr std::size_t kLooked = 4096;
-  const std::span<const double> some = x.first(std::min(x.size(), kLooked));
+  const std::size_t n = std::min(row.x.size(), kLooked);
+  const bool has_bias =
+      std::any_of(row.bias.begin(), row.bias.begin() + static_cast<std::ptrdiff_t>(n),
+                  [](double bias) { return bias != 0; });
+  const double mean = std::fabs(row.mean) > half_ulp_of_1 / 4 * row.s ? row.mean : 0;
   // A table that is half full at most, where NaN marks what is free.
-  std::vector<double> seen(std::bit_ceil(2 * some.size() + 1), kNan);
+  std::vector<double> seen(std::bit_ceil(2 * n + 1), kNan);
   std::size_t distinct = 0;
-  for (const double value : some) {
+  for (std::size_t i = 0; i < n; ++i) {
+    int exponent = 0;
+    const double value =
+        has_bias ? row.x[i] : std::fabs(std::frexp(row.weight[i] * (row.x[i] - mean), &exponent));
     constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
     const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0 is 0
     std::size_t at = (bits * kGolden >> 40) % seen.size();
@@ -33,7 +41,8 @@ std::size_t distinct_count(std::span<const double> x) {
     distinct += std::isnan(seen[at]) ? 1 : 0;
     seen[at] = value;
   }
-  return distinct * x.size() / some.size();
+  return distinct < kFewValues ? 3 * static_cast<double>(row.x.size())
+                               : static_cast<double>(n) / static_cast<double>(distinct);
 }
 
 }  // namespace
@@ -138,12 +147,26 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
   const double determinant = found.aa * found.gg - found.ag * found.ag;
   const auto n = static_cast<double>(row.x.size());
   result.signal = std::sqrt(found.aa / n);
-  const std::size_t distinct = distinct_count(row.x);
-  const double repeated = distinct < kFewValues ? 3 * n : n / static_cast<double>(distinct);
-  // The mean square of an error that may be anywhere within its bound is a third of the bound's square.
-  result.alpha_error = std::sqrt(found.gg / determinant / 3 * repeated);
-  result.gamma_error = std::sqrt(found.aa / determinant / 3 * repeated);
+  const double repeated = repeats_of(row, output_.half_ulp(1));
+  // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Errors that repeat, as where
+  // results are the elements themselves, may leave more room to a line that gives the same results.
+  result.alpha_error =
+      std::max(std::sqrt(found.gg / determinant / 3 * repeated), room(found, of_alpha_));
+  result.gamma_error =
+      std::max(std::sqrt(found.aa / determinant / 3 * repeated), room(found, of_gamma_));
   return result;
+}
+
+double RowEstimator::room(const Solution& solution, const std::vector<double>& terms) const {
+  const auto to = [&](double sign) {
+    return 1 / greatest_of(right_.size(), [&](std::size_t i) {
+             const double left =
+                 right_[i] - solution.alpha * of_alpha_[i] - solution.gamma * of_gamma_[i];
+             return std::fabs(terms[i]) /
+                    std::max(1 - std::copysign(sign, terms[i]) * left, 1e-300);
+           });
+  };
+  return std::max(to(1), to(-1));
 }
 
 std::optional<RowEstimate> RowEstimator::line(const EstimatedRow& row) {

@@ -27,7 +27,8 @@ struct EstimatedRow {
 struct RowEstimate {
   double alpha = 1;
   double gamma = 0;
-  // Standard errors; the worst case where fewer than 32 different elements repeat, whose errors repeat as well.
+  // Standard errors; the worst case where fewer than 32 different elements repeat, whose errors repeat as well. At least as far as
+  // the number may go while the elements stay within their errors.
   double alpha_error = 0;
   double gamma_error = 0;
   double residual =
@@ -91,6 +92,8 @@ class RowEstimator {
   Solution solve() const;
   Solution solve(const std::vector<double>& right) const;
   double residual(const Solution& solution, std::size_t i) const;
+  // How far the number that has these terms may go until an element is beyond its error.
+  double room(const Solution& solution, const std::vector<double>& terms) const;
 
   const KernelModel& kernel_;
   const OutputFormat& output_;
