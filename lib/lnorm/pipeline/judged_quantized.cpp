@@ -184,7 +184,11 @@ class QuantizedJudge {
     const double size = std::fabs(q);
     const bool is_above = std::signbit(y) == std::signbit(q) && std::fabs(y) > size * scale;
     const double half = q == 0 || is_above ? of_q.high - size : size - of_q.low;
-    return error + 4 * setting.kernel.arithmetic.unit * std::fabs(y) + half * scale;
+    const double off = error + quotient_error(scale) * std::fabs(y);
+    // A tie that is exact has one result.
+    const bool is_other = off == 0 && std::fabs(y - q * scale) == half * scale &&
+                          grid_.rounded(y / scale) != q;
+    return off + half * scale * (is_other ? 1 - 0x1p-12 : 1);
   }
 
   // Whether a rule gives a row's scales and q. given: the scale of each element, if they are given. shared: the largest of the
@@ -230,9 +234,9 @@ class QuantizedJudge {
           [&](bool is_measured, RowBounds& bounds) {
             const ScaleInterval may_be =
                 scales_of(is_measured ? measured[i] : most[i], QuantizedRule{asked.quantization});
-            bounds = {{(may_be.low + may_be.high) / 2},
-                      {(may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40},
-                      true};
+            const double half = (may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40;
+            const bool is_any = (is_measured ? measured[i] : most[i]).low == 0;
+            bounds = {{(may_be.low + may_be.high) / 2}, {is_any ? kInfinity : half}, true};
           },
           found);
     }
@@ -249,9 +253,14 @@ class QuantizedJudge {
   std::vector<double> shared = {};  // the exact ones that rows share
 
  private:
+  // How far off a quotient by a scale may be, in parts of itself. By a power of two it is exact.
+  double quotient_error(double divisor) const {
+    int exponent = 0;
+    return std::frexp(divisor, &exponent) == 0.5 ? 0 : 4 * setting.kernel.arithmetic.unit;
+  }
+
   bool rounds_to(const QuantizedRule& rule, double q, std::size_t i, double divisor) const {
-    const double unit = 4 * setting.kernel.arithmetic.unit;
-    const double error = rule.error[i] + unit * std::fabs(rule.y[i]);
+    const double error = rule.error[i] + quotient_error(divisor) * std::fabs(rule.y[i]);
     const double one = rule.result(grid_, rule.y[i] - error, divisor);
     const double other = rule.result(grid_, rule.y[i] + error, divisor);
     // Kernels whose largest becomes 128 may saturate at -127.
@@ -335,7 +344,7 @@ class QuantizedBounds {
  private:
   // What the scale of a group may be.
   struct ScaleOfGroup : ScaleInterval {
-    bool is_any = false;  // of a group of zeros it does not matter
+    bool is_any = false;  // of a group that may be zeros it does not matter
   };
 
   std::span<const double> part(std::span<const double> all, std::size_t g) const {
@@ -348,7 +357,7 @@ class QuantizedBounds {
     for (std::size_t g = 0; g < scales_.size(); ++g) {
       const ScaleInterval amax = amax_of(part(results_.y, g), part(results_.bound, g));
       const QuantizedRule asked{judge_.asked.quantization};
-      scales_[g] = {judge_.scales_of(amax, asked), amax.high == 0};
+      scales_[g] = {judge_.scales_of(amax, asked), amax.low == 0};
     }
   }
 
@@ -526,7 +535,7 @@ class QuantizedChecker {
       if (explanations.empty()) {
         explanations.push_back(cause(found.id, found.words, kInfinity));
         if (!found.options.empty()) explanations.back().options.push_back(found.options);
-      } else {
+      } else if (found.id != explanations.front().id()) {  // of one id there may be two dtypes
         explanations.front().same_as.push_back(found.id);
       }
     }
