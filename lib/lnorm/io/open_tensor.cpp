@@ -182,8 +182,7 @@ class Opening {
                          : open_file(name_.path);
     const bool is_given = options.from && !(options.yields && tells_format(*bytes_));
     format_ = is_given ? *options.from : detect();
-    const bool is_for_json = role != Role::auxiliary && options.as && is_npy_dtype(*options.as);
-    if (!is_for_json && !format_row(format_).is_binary) options_.as.reset();
+    if (role == Role::auxiliary && !format_row(format_).is_binary) options_.as.reset();
   }
 
   // Whether it is every line of JSON Lines, or a member of every line.

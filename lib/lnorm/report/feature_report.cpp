@@ -99,7 +99,7 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
   TextWriter text(style, bytes);
   const FeatureSummary summary(stats);
   text.folded(tensor_text(stats.x), ", ", counted(stats.count(), "feature"), " along ",
-              axes_text(stats.axes), ", each over ",
+              axes_text(file_axes(stats.x, stats.axes)), ", each over ",
               stats.slice ? rows_text(*stats.slice) : counted(stats.rows, "row"));
   text.folded(variances_text(stats.ddof), ", of finite elements");
   if (summary.non_finite > 0) {
