@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/commands.hpp"
+#include "support/elements.hpp"
 #include "support/json.hpp"
 #include "support/pace.hpp"
 
@@ -443,6 +444,47 @@ TEST_CASE("what few numbers tell is named, and no chance", "[check]") {
   files.write("y.json", "[-1, 4]");
   files.write("pair.json", "[1, 2]");
   CHECK(cause_of(support::parsed_json(files.run("check pair.json y.json --json"_w).out)) == "none");
+}
+
+// The outputs of such rows are the elements themselves, or next to them: their roundings are no noise.
+TEST_CASE("rows whose deviation is near a power of two tell no more than they do", "[check]") {
+  const Checks files;
+  const auto found = [&](const std::string& made, const std::string& asked) {
+    files.shell_output("lnorm x.safetensors --rms" + made + " -o y.safetensors");
+    return cause_of(support::parsed_json(
+        files.shell("lnorm check x.safetensors y.safetensors --rms" + asked + " --json").out));
+  };
+  constexpr std::int64_t kLength = 768;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    CAPTURE(seed);
+    write_file(files / "w.npy", npy_of<float>({kLength}, normals<float>(kLength, seed + 9)));
+    write_file(files / "x.npy", npy_of<float>({32, kLength}, normals<float>(32 * kLength, seed)));
+    files.output("convert x.npy --dtype bfloat16 -o x.safetensors"_w);
+    CHECK(found("", " --weight w.npy") == "no-weight");
+    CHECK(found("", " --bias w.npy") == "no-bias");
+    CHECK(found(" --unbiased", "") == "ddof-1");
+    CHECK(found(" --weight w.npy", "") == "other-affine");
+  }
+  // Equal elements tell a divisor alone.
+  files.write("x.json", "[[1, 1, 1, -1], [2, 2, 2, 2]]");
+  files.output("convert x.json --dtype float32 -o x.safetensors"_w);
+  CHECK(found(" --unbiased", "") == "ddof-1");
+  CHECK(found(" --eps 1e-3", "") == "eps-1e-3");
+  // A right float16 kernel, a deviation of 1.0001: no formula is closer.
+  constexpr std::int64_t kRows = 32;
+  auto x = normals<float>(kRows * kLength, 3);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const auto row = std::span(x).subspan(static_cast<std::size_t>(r * kLength), kLength);
+    double squares = 0;
+    for (const float one : row) squares += static_cast<double>(one) * one;
+    for (float& one : row) {
+      one = static_cast<float>(one * 1.0001 / std::sqrt(squares / kLength));
+    }
+  }
+  write_file(files / "x.npy", npy_of<float>({kRows, kLength}, x));
+  files.output("convert x.npy --dtype float16 -o x.safetensors"_w);
+  files.output("x.safetensors -o y.safetensors --eps 1.00001e-5"_w);
+  CHECK(!contains(files.output("check x.safetensors y.safetensors"_w), "closer"));
 }
 
 TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {

@@ -161,6 +161,9 @@ TEST_CASE("names say what is compared, and how closely") {
 
 TEST_CASE("what cannot be meant is refused before anything is compared") {
   const ComparedSets at;
+  for (const std::string name : {"a", "b"}) {
+    at.output({"convert", name + ".json", "-o", name + ".npz"});
+  }
   const std::vector<std::pair<Words, Words>> cases{
       {"a.json b.json --only x*"_w, {"--only: 'x*' matches no tensor", "h.0, h.7"}},
       {"a.json b.json --rename h.*"_w, {"--rename: 'h.*' is not PATTERN=NEW", "hint"}},
@@ -183,7 +186,7 @@ TEST_CASE("what cannot be meant is refused before anything is compared") {
       {{"empty.json", "empty.json"}, {"empty.json and empty.json have no tensors"}},
       {"renamed.json b.json --common"_w, {"have no name in common", "hint: --rename"}},
       {"a.json b.json --skip *"_w, {"--skip leaves no tensor"}},
-      {"a.json b.json --as bfloat16"_w, {"--as bfloat16 has no effect on a.json and b.json"}},
+      {"a.npz b.npz --as bfloat16"_w, {"--as bfloat16 has no effect on a.npz and b.npz"}},
       {"one.json one.json --common"_w, {"--common has no effect", "one tensor on each side"}},
       {"a.json:h.7 b.json:h.7 --only h*"_w, {"--only has no effect"}},
       {"one.json one.json --skip h*"_w, {"--skip has no effect"}},

@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "support/commands.hpp"
+#include "support/elements.hpp"
 #include "support/zip.hpp"
 
 // Tensors of no elements, of no rows, of rows of nothing: every command and option, every format in and out.
@@ -11,8 +12,6 @@ namespace {
 
 using namespace support;
 using Shape = std::vector<std::int64_t>;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::string list(const Shape& numbers) {
   std::string text;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -214,6 +215,45 @@ TEST_CASE("a row of zeros hides no mistake of the norm, and what one row has is 
   CAPTURE(said);
   CHECK(said.front() == '1');
   CHECK(!contains(said, "cause"));
+}
+
+TEST_CASE("y rounded first, divided by a power of two, is one number") {
+  const Workplace files;
+  auto x = normals<float>(9 * 256, 1);
+  for (float& one : x) one = one / 2 + 4;
+  write_file(files / "x.npy", npy_of<float>({9, 256}, x));
+  files.output("convert x.npy --dtype bfloat16 -o x.safetensors"_w);
+  const std::string by = " --rms --quantize static --given-scale 0.015625";
+  files.shell("lnorm x.safetensors --unbiased --dtype int8 -o q.npy" + by);
+  CHECK(contains(of(files, "x.safetensors q.npy" + by), "(ddof-1; --unbiased)"));
+  CHECK(contains(of(files, "x.safetensors q.npy --round y" + by), "beyond rounding"));
+  files.shell("lnorm x.safetensors --round y --dtype int8 -o q.npy" + by);
+  CHECK(of(files, "x.safetensors q.npy --round y" + by).front() == '0');
+  CHECK(contains(of(files, "x.safetensors q.npy" + by), "(rounded-y; --round y)"));
+}
+
+TEST_CASE("zeros may have any scale, and an element is told as what it stands for") {
+  const Workplace files;
+  files.write("x.json", "[[0, 0, 0, 0], [1, 2, -3, 4]]");
+  files.shell("lnorm x.json --dtype int8 --rms --quantize row -o q.npy --save-scale s.npy");
+  const std::string saved = read_file(files / "s.npy");
+  for (const float scale : {0.0F, 0.5F, 3.0F}) {
+    std::string other = saved;
+    std::memcpy(other.data() + other.size() - 2 * sizeof scale, &scale, sizeof scale);
+    write_file(files / "s.npy", other);
+    CHECK(of(files, "x.json q.npy --rms --quantize row --actual-scale s.npy").front() == '0');
+  }
+  write_file(files / "z.npy", npy_of<float>({2, 4}, std::vector<float>(8)));
+  write_file(files / "zq.npy", npy_of<std::int8_t>({2, 4}, std::vector<std::int8_t>(8)));
+  write_file(files / "one.npy", npy_of<float>({1}, {1}));
+  CHECK(of(files, "z.npy zq.npy --quantize tensor --actual-scale one.npy --scale-min 0.001")
+            .front() == '0');
+  std::string q = read_file(files / "q.npy");
+  q[q.size() - 4] = 50;
+  write_file(files / "q.npy", q);
+  const std::string said = of(files, "x.json q.npy --rms --quantize row");
+  CAPTURE(said);
+  CHECK(contains(said, "at (1, 0): 0.5"));
 }
 
 TEST_CASE("a scale of what is not finite is none, and of zeros is 1") {

@@ -17,6 +17,7 @@ namespace lnorm {
 namespace {
 
 constexpr std::size_t kFewValues = 32;
+constexpr double kSingular = 1e-9;  // a determinant, in parts of its first product
 
 // How many elements a row has for each whose rounding differs from those of the others; of a long row, of its first ones.
 // Without a bias powers of two between elements, and signs, change no rounding.
@@ -125,7 +126,11 @@ RowEstimator::Solution RowEstimator::solve(const std::vector<double>& right) con
         return {a * of_alpha_[i], a * of_gamma_[i], g * of_gamma_[i], a * right[i], g * right[i]};
       });
   const double determinant = aa * gg - ag * ag;
-  if (!(determinant > 1e-9 * aa * gg)) return {0, gg > 0 ? gr / gg : 0, aa, ag, gg, false};
+  if (!(determinant > kSingular * aa * gg)) {
+    // Equal elements that are their own deviations, as in RMS norm, tell the divisor alone.
+    if (aa > 0) return {ar / aa, 0, aa, ag, gg, true};
+    return {0, gg > 0 ? gr / gg : 0, aa, ag, gg, false};
+  }
   return {(ar * gg - gr * ag) / determinant, (gr * aa - ar * ag) / determinant, aa, ag, gg, true};
 }
 
@@ -148,6 +153,12 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
   const auto n = static_cast<double>(row.x.size());
   result.signal = std::sqrt(found.aa / n);
   const double repeated = repeats_of(row, output_.half_ulp(1));
+  if (!(determinant > kSingular * found.aa * found.gg)) {
+    constexpr double kUnknown = 1e6;
+    result.alpha_error = std::max(std::sqrt(repeated / 3 / found.aa), room(found, of_alpha_));
+    result.gamma_error = kUnknown;
+    return result;
+  }
   // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Errors that repeat, as where
   // results are the elements themselves, may leave more room to a line that gives the same results.
   result.alpha_error =

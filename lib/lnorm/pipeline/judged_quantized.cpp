@@ -186,8 +186,8 @@ class QuantizedJudge {
     const double half = q == 0 || is_above ? of_q.high - size : size - of_q.low;
     const double off = error + quotient_error(scale) * std::fabs(y);
     // A tie that is exact has one result.
-    const bool is_other = off == 0 && std::fabs(y - q * scale) == half * scale &&
-                          grid_.rounded(y / scale) != q;
+    const bool is_other =
+        off == 0 && std::fabs(y - q * scale) == half * scale && grid_.rounded(y / scale) != q;
     return off + half * scale * (is_other ? 1 - 0x1p-12 : 1);
   }
 
