@@ -215,7 +215,8 @@ class MutantTrials {
         }
         to = std::copy(result.y.begin(), result.y.end(), to);
       }
-      Comparison& comparison = found.emplace_back(attempt.comparison);
+      // Not attempt.comparison: other blocks go into that meanwhile.
+      Comparison& comparison = found.emplace_back(this->comparison(attempt.variant));
       comparison.clear(block.first_row * all.row_length, 0);
       compare_rows(all, row_of_doubles(y), comparison);
     }
