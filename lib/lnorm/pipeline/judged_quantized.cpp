@@ -234,9 +234,9 @@ class QuantizedJudge {
           [&](bool is_measured, RowBounds& bounds) {
             const ScaleInterval may_be =
                 scales_of(is_measured ? measured[i] : most[i], QuantizedRule{asked.quantization});
-            const double half = (may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40;
-            const bool is_any = (is_measured ? measured[i] : most[i]).low == 0;
-            bounds = {{(may_be.low + may_be.high) / 2}, {is_any ? kInfinity : half}, true};
+            double bound = (may_be.high - may_be.low) / 2 + may_be.high * 0x1p-40;
+            if ((is_measured ? measured[i] : most[i]).low == 0) bound = kInfinity;
+            bounds = {{(may_be.low + may_be.high) / 2}, {bound}, true};
           },
           found);
     }

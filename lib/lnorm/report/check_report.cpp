@@ -225,8 +225,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
         concat(ratio_text(tree.ratio), tree.ratio > 1 ? " times" : " of", " what rounding in ",
                name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
                value_text(Number{tree.actual}, c.is_quantized ? DType::float32 : c.actual.dtype),
-               ", exact ",
-               rounded_text(tree.exact, 9)));
+               ", exact ", rounded_text(tree.exact, 9)));
   }
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
     found.emplace_back("", concat("a plain loop explains at most ",
