@@ -85,6 +85,7 @@ void RowEstimator::fill(const EstimatedRow& row, double scale) {
   const std::size_t n = row.x.size();
   for (std::vector<double>* const terms : {&of_alpha_, &of_gamma_, &right_}) terms->assign(n, 0);
   parts_.assign(n, 1);
+  roundings_.assign(n, 0);
   double most = 0;
   std::vector<double>& errors = right_;
   for (std::size_t i = 0; i < n; ++i) {
@@ -99,6 +100,7 @@ void RowEstimator::fill(const EstimatedRow& row, double scale) {
     const bool counts = errors[i] > 0 && std::isfinite(part);
     right_[i] = counts ? (row.actual[i] - row.bias[i]) * part : 0;
     if (!counts) continue;
+    roundings_[i] = output_.half_ulp(row.actual[i]) * part;
     of_alpha_[i] = row.weight[i] * ((row.x[i] - row.mean) / row.s) * part;
     of_gamma_[i] = row.weight[i] * part;
   }
@@ -159,8 +161,8 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
     result.gamma_error = kUnknown;
     return result;
   }
-  // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Errors that repeat, as where
-  // results are the elements themselves, may leave more room to a line that gives the same results.
+  // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Roundings that repeat, as
+  // where results are the elements themselves, may leave more room to a line that gives the same results.
   result.alpha_error =
       std::max(std::sqrt(found.gg / determinant / 3 * repeated), room(found, of_alpha_));
   result.gamma_error =
@@ -174,7 +176,7 @@ double RowEstimator::room(const Solution& solution, const std::vector<double>& t
              const double left =
                  right_[i] - solution.alpha * of_alpha_[i] - solution.gamma * of_gamma_[i];
              return std::fabs(terms[i]) /
-                    std::max(1 - std::copysign(sign, terms[i]) * left, 1e-300);
+                    std::max(roundings_[i] - std::copysign(sign, terms[i]) * left, 1e-300);
            });
   };
   return std::max(to(1), to(-1));

@@ -28,7 +28,7 @@ struct RowEstimate {
   double alpha = 1;
   double gamma = 0;
   // Standard errors; the worst case where fewer than 32 different elements repeat, whose errors repeat as well. At least as far as
-  // the number may go while the elements stay within their errors.
+  // the number may go while the elements round to the same results.
   double alpha_error = 0;
   double gamma_error = 0;
   double residual =
@@ -92,7 +92,7 @@ class RowEstimator {
   Solution solve() const;
   Solution solve(const std::vector<double>& right) const;
   double residual(const Solution& solution, std::size_t i) const;
-  // How far the number that has these terms may go until an element is beyond its error.
+  // How far the number that has these terms may go until an element rounds to another result.
   double room(const Solution& solution, const std::vector<double>& terms) const;
 
   const KernelModel& kernel_;
@@ -101,7 +101,8 @@ class RowEstimator {
   std::vector<double> of_alpha_;
   std::vector<double> of_gamma_;
   std::vector<double> right_;
-  std::vector<double> parts_;  // how much an equation counts
+  std::vector<double> parts_;      // how much an equation counts
+  std::vector<double> roundings_;  // half an ulp of the result, in the same parts
 };
 
 }  // namespace lnorm
