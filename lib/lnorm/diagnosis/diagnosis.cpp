@@ -205,9 +205,25 @@ class Search {
       if (const auto line = line_of(row)) {
         result.push_back(row);
         result.back().told = *line;
+        add_rounding(variant, estimator, result.back());
       }
     }
     return result;
+  }
+
+  // Adds what the last rounding alone makes of the numbers that a row tells. Where results lie near the elements, roundings go
+  // along with them, and are no noise.
+  void add_rounding(const Variant& variant, RowEstimator& estimator, ToldRow& told) const {
+    if (item_size(setting_.output.dtype()) > 2) return;
+    if (!evaluate(variant, sample_, *told.row, row_)) return;
+    for (double& y : row_.y) y = setting_.output.rounded(y);
+    EstimatedRow right =
+        estimated(*told.row, *affine_of(variant, *told.row), told.statistics.mean, told.s);
+    right.actual = row_.y;
+    const auto of_right = estimator.line(right);
+    if (!of_right) return;
+    told.told.alpha_error += std::fabs(of_right->alpha - 1);
+    told.told.gamma_error += std::fabs(of_right->gamma);
   }
 
   // What a sum of n terms loses as a rule, in parts of the sum of their magnitudes: the bound is for the worst.
