@@ -217,8 +217,8 @@ class Search {
     if (item_size(setting_.output.dtype()) > 2) return;
     if (!evaluate(variant, sample_, *told.row, row_)) return;
     for (double& y : row_.y) y = setting_.output.rounded(y);
-    EstimatedRow right =
-        estimated(*told.row, *affine_of(variant, *told.row), told.statistics.mean, told.s);
+    const auto affine = affine_of(variant, *told.row);
+    EstimatedRow right = estimated(*told.row, *affine, told.statistics.mean, told.s);
     right.actual = row_.y;
     const auto of_right = estimator.line(right);
     if (!of_right) return;
