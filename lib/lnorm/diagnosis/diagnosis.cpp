@@ -211,8 +211,8 @@ class Search {
     return result;
   }
 
-  // Adds what the last rounding alone makes of the numbers that a row tells. Where results lie near the elements, roundings go
-  // along with them, and are no noise.
+  // Adds to the errors of what a row tells how far the last rounding alone moves the estimate. Where results lie near the elements,
+  // roundings depend on these, and are no noise.
   void add_rounding(const Variant& variant, RowEstimator& estimator, ToldRow& told) const {
     if (item_size(setting_.output.dtype()) > 2) return;
     if (!evaluate(variant, sample_, *told.row, row_)) return;

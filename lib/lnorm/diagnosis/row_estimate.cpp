@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kFewValues = 32;
 constexpr double kSingular = 1e-9;  // a determinant, in parts of its first product
 
-// How many elements a row has for each whose rounding differs from those of the others; of a long row, of its first ones.
-// Without a bias powers of two between elements, and signs, change no rounding.
+// How many elements share a rounding, on average over the first ones of the row; three times all of them where few differ. Without a
+// bias, elements share it that differ by sign or a power of two.
 double repeats_of(const EstimatedRow& row, double half_ulp_of_1) {
   constexpr std::size_t kLooked = 4096;
   const std::size_t n = std::min(row.x.size(), kLooked);
@@ -129,7 +129,7 @@ RowEstimator::Solution RowEstimator::solve(const std::vector<double>& right) con
       });
   const double determinant = aa * gg - ag * ag;
   if (!(determinant > kSingular * aa * gg)) {
-    // Equal elements that are their own deviations, as in RMS norm, tell the divisor alone.
+    // Under RMS norm, elements of one size tell the divisor alone.
     if (aa > 0) return {ar / aa, 0, aa, ag, gg, true};
     return {0, gg > 0 ? gr / gg : 0, aa, ag, gg, false};
   }
@@ -161,8 +161,8 @@ RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
     result.gamma_error = kUnknown;
     return result;
   }
-  // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Roundings that repeat, as
-  // where results are the elements themselves, may leave more room to a line that gives the same results.
+  // The mean square of an error that may be anywhere within its bound is a third of the bound's square. Where results are the elements
+  // themselves, other lines give the same results: they may be farther away than that.
   result.alpha_error =
       std::max(std::sqrt(found.gg / determinant / 3 * repeated), room(found, of_alpha_));
   result.gamma_error =

@@ -27,8 +27,8 @@ struct EstimatedRow {
 struct RowEstimate {
   double alpha = 1;
   double gamma = 0;
-  // Standard errors; the worst case where fewer than 32 different elements repeat, whose errors repeat as well. At least as far as
-  // the number may go while the elements round to the same results.
+  // Standard errors; the worst case where fewer than 32 different elements repeat, whose errors repeat as well. But no less than how
+  // far the number may go while all elements round to the same results.
   double alpha_error = 0;
   double gamma_error = 0;
   double residual =
@@ -92,7 +92,7 @@ class RowEstimator {
   Solution solve() const;
   Solution solve(const std::vector<double>& right) const;
   double residual(const Solution& solution, std::size_t i) const;
-  // How far the number that has these terms may go until an element rounds to another result.
+  // How far alpha or gamma, whose terms these are, may go until an element rounds to another result.
   double room(const Solution& solution, const std::vector<double>& terms) const;
 
   const KernelModel& kernel_;

@@ -45,7 +45,7 @@ void for_each_place(const AffineLayout& layout, See see) {
   }
 }
 
-// Empty where floats have no room for them, or they are too many.
+// Empty where a number is beyond the range of floats, or there are too many.
 RowOf<float> rounded_to_floats(const AffineTerm& term) {
   constexpr std::size_t kMost = std::size_t{1} << 16;
   if (term.empty() || term.size() > kMost || !term.is_within(kMaxDoubleAffine)) return {};

@@ -127,6 +127,9 @@ class AffineTerm {
   Number number(std::int64_t index) const noexcept {
     return {*high(index), low_.empty() ? 0 : *low(index)};
   }
+  double high_or(double otherwise, std::int64_t index) const noexcept {
+    return empty() ? otherwise : *high(index);
+  }
   Number number_or(double otherwise, std::int64_t index) const noexcept {
     return empty() ? Number{otherwise} : number(index);
   }
@@ -206,7 +209,7 @@ class Affine {
   const double* bias_with_lower(std::int64_t index) const noexcept { return with_lower_.at(index); }
   const double* bias_with_upper(std::int64_t index) const noexcept { return with_upper_.at(index); }
 
-  // Whether both are held as floats as well, rounded: what there is of them, if it is not too much.
+  // Whether weight and bias, where there are any, are held as floats, too, each rounded. Long ones are not, for the memory.
   bool have_floats() const noexcept {
     return weight_.empty() == weight_floats_.empty() && bias_.empty() == bias_floats_.empty();
   }

@@ -24,11 +24,12 @@ namespace {
 
 constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
 
-// Whether results of Out may go in floats. A scalar float gains nothing.
+// Whether results of Out come from floats. One float at a time gains nothing.
 template <class Out>
 constexpr bool kFitsFloats = kFloats > 1 && (std::is_same_v<Out, BFloat16> ||
                                              (std::is_same_v<Out, Float16> && kHasFloat16));
 
+// Whether elements and results are of dtypes that have code here.
 inline bool fits_floats(const RowsIn& x, DType out) {
   bool fits = false;
   with_type<BFloat16, Float16>(out, [&]<class Out>(Out) { fits = kFitsFloats<Out>; });
@@ -51,7 +52,7 @@ inline void decode_floats(const RowsIn& row, float* to, std::int64_t ahead) {
   });
 }
 
-// Elements that are decoded so. next: where what is read ahead begins, item bytes for each of them, or null.
+// Elements that are decoded so. As many elements, of item bytes each, are read ahead from next on, unless that is null.
 struct DecodedFloats {
   const float* x;
   const std::byte* next = nullptr;
@@ -63,11 +64,11 @@ struct DecodedFloats {
   }
 };
 
-// weight and bias of a row or a part of it. Where all its elements have one number, that is read again and again.
+// weight and bias of a row or a part of it. Where all elements have one number, every vector reads the same copies of it.
 struct FloatTermsAt {
   const float* weight;
   const float* bias;
-  std::int64_t of_index;  // the bits of an index that count
+  std::int64_t of_index;  // a mask: all bits of an index, or none
 
   HWY_INLINE FloatTermsAt(const Affine& affine, std::int64_t number, float* same)
       : weight(affine.weight_floats(number)), bias(affine.bias_floats(number)), of_index(~0) {
@@ -89,14 +90,14 @@ struct HalvesOfFloats {
   hn::Vec<Bits16> y;
   hn::Vec<Tag> undecided;
 
-  // Numbers between low and high, none of which is exactly low or high, unless these are the same.
+  // Of numbers that lie strictly between low and high, unless these are the same.
   HWY_INLINE HalvesOfFloats(hn::Vec<Floats> low, hn::Vec<Floats> high) {
     if constexpr (kIsFloat16) {
       const hn::Rebind<hwy::float16_t, Floats> halves;
       y = hn::BitCast(Bits16(), hn::DemoteTo(halves, low));
       undecided = hn::Xor(y, hn::BitCast(Bits16(), hn::DemoteTo(halves, high)));
     } else {
-      // Half an ulp is added, and the lower half dropped: to nearest, where low is no tie.
+      // Half an ulp is added, and the lower half dropped. A tie rounds away from zero so; the number is none.
       const Bits32 bits;
       const auto half = hn::Set(bits, 0x8000u);
       const auto sum = hn::Add(hn::BitCast(bits, low), half);
@@ -111,16 +112,16 @@ struct HalvesOfFloats {
 // The statistics of a row in floats.
 struct FloatStatistics {
   bool are_usable = false;
-  bool is_far = false;  // the mean from zero: it is subtracted first, in two parts
+  bool is_far = false;  // the mean is far from 0, and is subtracted first, in two parts
   float mean_high = 0;
   float mean_low = 0;
   float rstd = 0;
   float at_center = 0;  // -mean * rstd, unless it is far
-  float exact = 0;      // the element that is the mean for sure, or NaN
-  float error = 0;      // of y, beside roundings in proportion to it or its terms
+  float exact = 0;      // the mean, where it is exact; or else NaN
+  float error = 0;      // of y, but for roundings in proportion to y or its terms
 
   FloatStatistics() = default;
-  // Their offset is 0 where the mean is exact.
+  // s.offset is 0 where the mean is exact.
   FloatStatistics(const DoubleStatistics& s, const Affine& affine) {
     constexpr double kNear = 0.5;  // in deviations
     constexpr double kFarthest = 0x1p20;
@@ -140,7 +141,7 @@ struct FloatStatistics {
       of_xhat += (std::fabs(rest - double{mean_low}) + std::fabs(mean.low)) * s.rstd;
     } else {
       at_center = static_cast<float>(0 - mean.high * s.rstd);
-      // Roundings of rstd and the product, in proportion to what is not xhat, and of at_center.
+      // x rstd is larger than xhat: its roundings, and that of at_center.
       of_xhat += 0x1.8p-23 * deviations;
     }
     exact = of_xhat == 0 ? mean_high : std::numeric_limits<float>::quiet_NaN();
@@ -198,12 +199,12 @@ struct FloatWriter
   }
 };
 
-// Where a part of a row lies that is decoded: its first element, and the number of weight and bias there.
+// A part of a row, decoded.
 struct FloatPart {
   DecodedFloats x;
   std::int64_t count;
-  std::int64_t first;
-  std::int64_t number;
+  std::int64_t first;   // element of the row
+  std::int64_t number;  // of weight and bias there
 };
 
 // Writes the results of a part of a row.

@@ -291,9 +291,8 @@ double RowNormalizer::resolve(std::int64_t index, Number x) const {
   if (state_ == State::regular && doubles_) {
     const Affine& affine = setting_.affine;
     const std::int64_t number = affine.layout().number(setting_.first_number, index);
-    const Bracket known =
-        in_doubles(*doubles_, x.high, affine.weight().empty() ? 1 : *affine.weight().high(number),
-                   affine.bias().empty() ? 0 : *affine.bias().high(number), itself);
+    const Bracket known = in_doubles(*doubles_, x.high, affine.weight().high_or(1, number),
+                                     affine.bias().high_or(0, number), itself);
     if (known.is_decided()) return known.least;
   }
   return resolve(index, x, itself);

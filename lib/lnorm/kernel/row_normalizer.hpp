@@ -83,8 +83,8 @@ class RowNormalizer final : public Resolver,
   };
   double resolve(std::int64_t index, Number x, const Quotient& quotient) const;
 
-  // What doubles tell of an element without a low part. It comes in registers: a pair that is stored and then loaded as one waits
-  // for all results on their way to memory.
+  // What doubles tell of an element without a low part. The numbers come in registers: a Number that is stored in two parts and
+  // loaded in one waits for every store before it, and stores past the caches take long.
   static Bracket in_doubles(const DoubleStatistics& statistics, double x, double weight,
                             double bias, const Quotient& quotient);
 

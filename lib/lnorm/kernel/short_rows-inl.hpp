@@ -122,14 +122,14 @@ class ShortDoubleRows : protected ShortRows {
     hn::Store(spread, kDoubles, spreads_ + r);
   }
 
-  // Of row r about its center, which are usable.
+  // The statistics of row r about its center; rstd is 0 where they are not usable.
   DoubleStatistics statistics_of(std::int64_t r, double center) const {
     return {center,          shifts_[r],
             rstds_[r],       bounds_.offset(spreads_[r]),
             bounds_.slope(), bounds_.reach(spreads_[r])};
   }
 
-  // Decides element i of that row. The resolver is made where doubles do not.
+  // Decides element i of that row: by doubles, or else by the resolver, which is made then.
   double resolve_by(std::optional<RowNormalizer>& resolver, std::int64_t r, double center,
                     std::int64_t i, Number x) const {
     const DoubleStatistics statistics = statistics_of(r, center);
@@ -137,9 +137,9 @@ class ShortDoubleRows : protected ShortRows {
       const Affine& affine = setting_.affine;
       const AffineLayout& layout = affine.layout();
       const std::int64_t number = layout.number(layout.first(x_.first_row + first_ + r), i);
-      const Bracket known = RowNormalizer::in_doubles(
-          statistics, x.high, affine.weight().empty() ? 1 : *affine.weight().high(number),
-          affine.bias().empty() ? 0 : *affine.bias().high(number), {1, setting_.out});
+      const Bracket known =
+          RowNormalizer::in_doubles(statistics, x.high, affine.weight().high_or(1, number),
+                                    affine.bias().high_or(0, number), {1, setting_.out});
       if (known.is_decided()) return known.least;
       resolver.emplace(
           setting_of(r), sample_of(row(r)), [row = row(r)](const auto& see) { see(row); },
@@ -257,8 +257,9 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
     }
   }
 
-  // What is read while row r is written: as many rows further on.
-  const std::byte* next_to(std::int64_t r) const {
+  // Where the row lies that is read while row r is written, as many rows further on. Its last elements, which are no whole group,
+  // are read now.
+  const std::byte* begin_next(std::int64_t r) const {
     const std::byte* const next = x_.data + (first_ + r + rows_) * n_ * item_;
     prefetch(next + (n_ - n_ % kGroup) * item_, n_ % kGroup * item_);
     return next;
@@ -275,7 +276,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
         normalize_alone(row_);
         continue;
       }
-      const FloatPart part{{elements_ + row_ * n_, next_to(row_), item_}, n_, 0, first_number()};
+      const FloatPart part{{elements_ + row_ * n_, begin_next(row_), item_}, n_, 0, first_number()};
       write_floats<Out>(part, s, setting_.affine, {out<Out>(row_), y_.dtype, y_.non_temporal},
                         *this);
       finish_row(part.number);
@@ -293,7 +294,7 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
   template <bool has_weight, bool has_bias, bool repeats>
   HWY_NOINLINE void write_rows() {
     for (row_ = 0; row_ < rows_; ++row_) {
-      const DecodedRow d{{elements_ + row_ * n_}, next_to(row_), item_};
+      const DecodedRow d{{elements_ + row_ * n_}, begin_next(row_), item_};
       if (!(rstds_[row_] > 0)) {
         normalize_alone(row_);
         continue;

@@ -200,7 +200,7 @@ Comparison begin_comparison(const TensorInfo& actual, const Criteria& criteria) 
 
 Comparison compared_part(const Comparison& whole, std::int64_t first_row, const RowsIn& actual,
                          const RowsIn& exact, const RowMask* mask) {
-  // Not a copy: other parts go into the whole meanwhile.
+  // No copy of the whole: other parts are appended to it meanwhile.
   Comparison found = begin_comparison(whole.actual, whole.criteria);
   found.slice = whole.slice;
   found.clear(first_row * exact.row_length, 0);

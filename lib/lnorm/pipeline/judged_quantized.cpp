@@ -185,7 +185,7 @@ class QuantizedJudge {
     const bool is_above = std::signbit(y) == std::signbit(q) && std::fabs(y) > size * scale;
     const double half = q == 0 || is_above ? of_q.high - size : size - of_q.low;
     const double off = error + quotient_error(scale) * std::fabs(y);
-    // A tie that is exact has one result.
+    // An exact tie rounds to one number; the other one is just beyond the bound.
     const bool is_other =
         off == 0 && std::fabs(y - q * scale) == half * scale && grid_.rounded(y / scale) != q;
     return off + half * scale * (is_other ? 1 - 0x1p-12 : 1);

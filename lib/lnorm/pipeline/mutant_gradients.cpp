@@ -116,12 +116,10 @@ class GradientTrials {
   void compare_dx(const Block& block, const std::vector<WrongGradient>& wrong, bool wants_columns,
                   Slot& slot) const {
     exact_gradients_.find(block, slot, !wrong.empty(), wants_columns);
-    slot.found.clear();
-    for (std::size_t i = 0; i < wrong.size(); ++i) {
-      // Not wrong[i].comparison: other blocks go into that meanwhile.
-      slot.found.push_back(comparison(Quantity::dx));
-      slot.found.back().clear(block.first * plan_.rows.row_length, 0);
-    }
+    // No copies of what wrong has: other blocks are appended to these meanwhile.
+    Comparison begun = comparison(Quantity::dx);
+    begun.clear(block.first * plan_.rows.row_length, 0);
+    slot.found.assign(wrong.size(), begun);
     if (wrong.empty()) return;
     exact_gradients_.for_each_row(block, slot.in, [&](const SampleRow& row) {
       const RowsIn exact = row_of(exact_gradients_.dx(block, slot), row.number - block.first);

@@ -215,7 +215,7 @@ class MutantTrials {
         }
         to = std::copy(result.y.begin(), result.y.end(), to);
       }
-      // Not attempt.comparison: other blocks go into that meanwhile.
+      // No copy of attempt.comparison: other blocks are appended to that meanwhile.
       Comparison& comparison = found.emplace_back(this->comparison(attempt.variant));
       comparison.clear(block.first_row * all.row_length, 0);
       compare_rows(all, row_of_doubles(y), comparison);
