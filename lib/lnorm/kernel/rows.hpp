@@ -48,11 +48,15 @@ inline bool is_native(const RowsIn& x, DType dtype) noexcept {
   return x.dtype == dtype && x.byte_order == std::endian::native;
 }
 
-// Row r of x alone.
-inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept {
+// Rows first to first + count of x.
+inline RowsIn rows_from(const RowsIn& x, std::int64_t first, std::int64_t count) noexcept {
   const std::int64_t size = x.row_length * static_cast<std::int64_t>(item_size(x.dtype));
-  return {x.data + r * size, x.dtype, x.byte_order, 1, x.row_length, 0, x.first_row + r};
+  return {x.data + first * size, x.dtype, x.byte_order,       count,
+          x.row_length,          0,       x.first_row + first};
 }
+
+// Row r of x alone.
+inline RowsIn row_of(const RowsIn& x, std::int64_t r) noexcept { return rows_from(x, r, 1); }
 
 // Row r of y, whose rows are of row_length elements.
 inline RowsOut row_of(const RowsOut& y, std::int64_t row_length, std::int64_t r) noexcept {

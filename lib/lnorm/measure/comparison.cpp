@@ -572,7 +572,9 @@ void compare_elements(const Chunk& actual, const Chunk& expected, std::span<cons
   for (const RowRun& run : runs) count += run.count;
   const DType actual_dtype = comparison.actual.dtype;
   const DType expected_dtype = comparison.expected.dtype;
-  comparison.errors.add(actual, expected, count, actual_dtype, expected_dtype);
+  if (comparison.has_errors) {
+    comparison.errors.add(actual, expected, count, actual_dtype, expected_dtype);
+  }
   const auto see_all = [&](const auto& measure) {
     Pass pass(measure, max_mismatches, comparison, places);
     std::int64_t first = 0;

@@ -373,7 +373,7 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan.affine);
   const MutantInputs inputs{
       .x = *x, .weight = weight_of_rows, .bias = bias_of_rows, .affine = affine};
-  const MutantOptions how{adds_one, rounding, choose, criteria};
+  const MutantOptions how{adds_one, rounding, choose, criteria, {}, true};
   const RunOptions run_options{.threads = options.threads};
   if (quantizes) {
     return try_quantized_mutants(inputs, {*options.quantization}, plan, backends().front(), how,
@@ -388,12 +388,17 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
   auto gradients = try_gradient_mutants(
       {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
-      backward, backends().front(), {adds_one, {}, choose, criteria, criteria}, run_options);
+      backward, backends().front(), {adds_one, {}, choose, criteria, criteria, true}, run_options);
   std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
   return tried;
 }
 
-// Tries wrong kernels on all cases, as a test does.
+bool is_caught(const MutantReport& report, std::string_view id) {
+  const auto found = std::ranges::find(report.mutants(), id, &Mutant::id);
+  return found != report.mutants().end() && found->is_caught();
+}
+
+// Tries wrong kernels on all cases, as a test does; without weight and bias each until one catches it.
 MutantReport report_on(const std::vector<MadeCase>& cases, const Plan& plan,
                        const InputsOptions& options, bool has_affine) {
   std::optional<Plan> quantized;
@@ -406,13 +411,17 @@ MutantReport report_on(const std::vector<MadeCase>& cases, const Plan& plan,
   }
   MutantReport report;
   for (const MadeCase& one : cases) {
+    const auto is_open = [&](std::string_view id) { return has_affine || !is_caught(report, id); };
     auto tried = tried_on(one, plan, options, has_affine,
-                          [](std::string_view id) { return !rounds_last(id); },
+                          [&](std::string_view id) { return !rounds_last(id) && is_open(id); },
                           {.tolerance = default_tolerance(options.dtype, options.dtype)});
     // The last rounding of a kernel that quantizes is that of q.
-    auto last = quantized ? tried_on(one, *quantized, options, has_affine, {},
-                                     {.tolerance = Tolerance{0, 0}}, true)
-                          : tried_on(one, plan, options, has_affine, rounds_last, {.max_ulp = 0.5});
+    auto last = quantized
+                    ? tried_on(one, *quantized, options, has_affine, is_open,
+                               {.tolerance = Tolerance{0, 0}}, true)
+                    : tried_on(one, plan, options, has_affine,
+                               [&](std::string_view id) { return rounds_last(id) && is_open(id); },
+                               {.max_ulp = 0.5});
     if (!quantized) {
       std::erase_if(last, [](const TriedMutant& mutant) { return !rounds_last(mutant.id); });
     }
@@ -444,7 +453,8 @@ MadeInputs attempt(const InputsOptions& options, std::uint32_t number) {
       made.equivalent.push_back(mutant.id);
       continue;
     }
-    const std::vector<std::string>& by = mutant.hardest().caught_by;
+    const auto caught = [](const Mutant::Outcome& outcome) { return outcome.caught_by.size(); };
+    const std::vector<std::string>& by = std::ranges::min(mutant.outcomes, {}, caught).caught_by;
     for (MadeCase& one : made.cases) {
       if (std::find(by.begin(), by.end(), one.name) != by.end()) one.kills.push_back(mutant.id);
     }

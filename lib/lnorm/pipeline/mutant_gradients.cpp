@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -15,6 +16,7 @@ struct WrongGradient {
   const KernelContext& context;
   const Variant& variant;
   Comparison& comparison;
+  const Comparison* of_dx;  // of the same kernel; null: it gets dx right
 };
 
 // Adds results, each rounded once, to a comparison with exact ones.
@@ -48,10 +50,12 @@ class GradientTrials {
         for (const auto& formula : trial.formulas) {
           trial.comparisons.push_back(comparison(formula.first));
         }
+        const bool has_dx = trial.formulas.front().first == Quantity::dx;
+        const Comparison* const comparison_of_dx = has_dx ? &trial.comparisons.front() : nullptr;
         for (std::size_t i = 0; i < trial.formulas.size(); ++i) {
           const auto& [of, variant] = trial.formulas[i];
           (of == Quantity::dx ? of_dx : of_parameters)
-              .push_back({context_of(of), variant, trial.comparisons[i]});
+              .push_back({context_of(of), variant, trial.comparisons[i], comparison_of_dx});
         }
       }
     }
@@ -81,8 +85,11 @@ class GradientTrials {
   }
 
   Comparison comparison(Quantity of) const {
-    if (of == Quantity::dx) return begin_comparison(plan_.rows.result(), options_.criteria);
-    return begin_comparison(inputs_.parameters, options_.parameter_criteria);
+    const Criteria& criteria = of == Quantity::dx ? options_.criteria : options_.parameter_criteria;
+    Comparison comparison =
+        begin_comparison(of == Quantity::dx ? plan_.rows.result() : inputs_.parameters, criteria);
+    comparison.has_errors = criteria.bounds_all_together();
+    return comparison;
   }
 
   struct Slot : ExactGradients::Buffers {
@@ -92,14 +99,16 @@ class GradientTrials {
   // dx block by block; the parameters' gradients one after another, from all rows each.
   void compare(std::vector<WrongGradient>& of_dx, std::vector<WrongGradient>& of_parameters) {
     std::vector<Slot> slots;
+    std::vector<std::atomic<bool>> done(of_dx.size());
     exact_gradients_.for_each_block(
         run_options_, slots,
         [&](const Block& block, Slot& slot) {
-          compare_dx(block, of_dx, !of_parameters.empty(), slot);
+          compare_dx(block, of_dx, done, !of_parameters.empty(), slot);
         },
         [&](Slot& slot) {
           for (std::size_t i = 0; i < of_dx.size(); ++i) {
             of_dx[i].comparison.append(slot.found[i], 0);
+            if (options_.is_done(slot.found[i])) done[i] = true;
           }
         });
     if (of_parameters.empty()) return;
@@ -113,7 +122,8 @@ class GradientTrials {
     });
   }
 
-  void compare_dx(const Block& block, const std::vector<WrongGradient>& wrong, bool wants_columns,
+  void compare_dx(const Block& block, const std::vector<WrongGradient>& wrong,
+                  const std::vector<std::atomic<bool>>& done, bool wants_columns,
                   Slot& slot) const {
     exact_gradients_.find(block, slot, !wrong.empty(), wants_columns);
     // No copies of what wrong has: other blocks are appended to these meanwhile.
@@ -124,14 +134,16 @@ class GradientTrials {
     exact_gradients_.for_each_row(block, slot.in, [&](const SampleRow& row) {
       const RowsIn exact = row_of(exact_gradients_.dx(block, slot), row.number - block.first);
       for (std::size_t i = 0; i < wrong.size(); ++i) {
-        const auto& [context, variant, comparison] = wrong[i];
-        compare_rounded(context.setting.output, evaluate_dx(variant, context, row).y, exact,
+        if (done[i] || options_.is_done(slot.found[i])) continue;
+        compare_rounded(wrong[i].context.setting.output,
+                        evaluate_dx(wrong[i].variant, wrong[i].context, row).y, exact,
                         slot.found[i]);
       }
     });
   }
 
   void compare_parameters(WrongGradient& wrong) const {
+    if (wrong.of_dx != nullptr && options_.is_done(*wrong.of_dx)) return;
     ParameterSums sums(wrong.variant, wrong.context);
     exact_gradients_.for_each_row([&](const SampleRow& row) { sums.add(row); });
     compare_rounded(wrong.context.setting.output, sums.finish().y,

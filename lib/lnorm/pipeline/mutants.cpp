@@ -1,9 +1,11 @@
 #include "lnorm/pipeline/mutants.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "lnorm/core/axes.hpp"
@@ -24,6 +26,9 @@ struct OtherRows {
   std::unique_ptr<TensorSource> xhat;
   std::unique_ptr<CheckRows> rows;
 };
+
+// A wrong kernel that shows in any row is tried on so many elements first, where no more need be known of it.
+constexpr std::int64_t kTriedFirst = 2048;
 
 // What is tried on every block: a variant, or xhat over other axes.
 struct Attempt {
@@ -94,6 +99,7 @@ class MutantTrials {
   Comparison comparison(const Variant& variant) const {
     Comparison comparison = begin_comparison(plan_.result(), options_.criteria);
     comparison.actual.dtype = dtype_of(variant, plan_.out);
+    comparison.has_errors = options_.criteria.bounds_all_together();
     return comparison;
   }
 
@@ -151,14 +157,17 @@ class MutantTrials {
         .of_all = statistics_of_all(inputs_.x, plan_, setting_.backend, run_options_.threads),
         .all_rows = plan_.rows};
     using Found = std::vector<Comparison>;
+    std::vector<std::atomic<bool>> done(attempts.size());
     examine_rows(
         inputs_.x, plan_, normalization(setting_.backend, nullptr, inputs_.affine, plan_.formula),
         [&](const RowBlock& block) {
-          return compared(block, rows_of(block, x, alone ? &*alone : nullptr), tensor, attempts);
+          return compared(block, rows_of(block, x, alone ? &*alone : nullptr), tensor, attempts,
+                          done);
         },
         [&](const Found& found) {
           for (std::size_t i = 0; i < found.size(); ++i) {
             attempts[i].comparison.append(found[i], 0);
+            if (options_.is_done(found[i])) done[i] = true;
           }
         },
         run_options_);
@@ -194,33 +203,47 @@ class MutantTrials {
 
   // What each attempt writes, compared with the exact rows.
   std::vector<Comparison> compared(const RowBlock& block, const std::vector<SampleRow>& rows,
-                                   const Sample& tensor,
-                                   const std::vector<Attempt>& attempts) const {
+                                   const Sample& tensor, const std::vector<Attempt>& attempts,
+                                   const std::vector<std::atomic<bool>>& done) const {
     const RowsIn all = output_rows(block);
     std::vector<Comparison> found;
-    std::vector<double> y(static_cast<std::size_t>(all.rows * all.row_length));
-    VariantRow result;
-    TileBuffer buffer;
-    for (const Attempt& attempt : attempts) {
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
       check_interruption();
-      auto to = y.begin();
-      for (const SampleRow& row : rows) {
-        if (attempt.is_right) {
-          result.y = row.exact;
-        } else if (attempt.xhat != nullptr) {
-          result.y = decoded(setting_.backend, attempt.xhat->read(row.number, 1, buffer));
-          follow_affine(attempt.variant, result.y);
-        } else {
-          write(attempt.variant, tensor, row, result);
-        }
-        to = std::copy(result.y.begin(), result.y.end(), to);
-      }
-      // No copy of attempt.comparison: other blocks are appended to that meanwhile.
-      Comparison& comparison = found.emplace_back(this->comparison(attempt.variant));
+      // No copy of what attempts have: other blocks are appended to that meanwhile.
+      Comparison& comparison = found.emplace_back(this->comparison(attempts[i].variant));
       comparison.clear(block.first_row * all.row_length, 0);
-      compare_rows(all, row_of_doubles(y), comparison);
+      // Most wrong kernels show in a few rows.
+      std::int64_t count = options_.until_caught ? 1 + kTriedFirst / all.row_length : all.rows;
+      for (std::int64_t first = 0; first < all.rows && !done[i]; first += count, count *= 4) {
+        count = std::min(count, all.rows - first);
+        const auto some = std::span(rows).subspan(static_cast<std::size_t>(first),
+                                                  static_cast<std::size_t>(count));
+        const std::vector<double> y = written(attempts[i], some, tensor);
+        compare_rows(rows_from(all, first, count), row_of_doubles(y), comparison);
+        if (options_.is_done(comparison)) break;
+      }
     }
     return found;
+  }
+
+  // What it makes of some rows.
+  std::vector<double> written(const Attempt& attempt, std::span<const SampleRow> rows,
+                              const Sample& tensor) const {
+    std::vector<double> all;
+    VariantRow result;
+    TileBuffer buffer;
+    for (const SampleRow& row : rows) {
+      if (attempt.is_right) {
+        result.y = row.exact;
+      } else if (attempt.xhat != nullptr) {
+        result.y = decoded(setting_.backend, attempt.xhat->read(row.number, 1, buffer));
+        follow_affine(attempt.variant, result.y);
+      } else {
+        write(attempt.variant, tensor, row, result);
+      }
+      all.insert(all.end(), result.y.begin(), result.y.end());
+    }
+    return all;
   }
 
   void follow_affine(const Variant& variant, std::vector<double>& y) const {

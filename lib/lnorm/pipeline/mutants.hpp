@@ -28,6 +28,13 @@ struct MutantOptions {
   ChooseKernel choose;     // empty: all
   Criteria criteria;       // of y, or of dx
   Criteria parameter_criteria = {};
+  // Whether a kernel is done with once an element does not pass, so that only this is known of it, but not how many do not.
+  // Requires criteria of each element alone.
+  bool until_caught = false;
+
+  bool is_done(const Comparison& comparison) const {
+    return until_caught && comparison.mismatched > 0;
+  }
 };
 
 // Computes each wrong kernel on x, and compares what it writes with what apply writes by the plan, whose rows are whole
