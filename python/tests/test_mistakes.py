@@ -79,6 +79,19 @@ class Mistakes(unittest.TestCase):
         ):
             self.names(["memory-order"], [(tensors[0], tensors[1].astype(np.float32))])
 
+    def test_view_read_without_strides(self):
+        storage = np.random.default_rng(2).normal(0.3, 1, (ROWS, 2 * LENGTH)).astype(np.float32)
+        count = ROWS * LENGTH
+        for x in storage[:, :LENGTH], storage[:, 7 : 7 + LENGTH], storage[::2, ::2]:
+            first = (x.ctypes.data - storage.ctypes.data) // storage.itemsize
+            read = storage.ravel()[first : first + count].reshape(-1, LENGTH)[: len(x)]
+            self.names(["storage-start"], [(x, self.xhat(read).astype(np.float32))])
+        # What lies beyond the view is not known, or goes back.
+        for x in storage[: ROWS // 2, LENGTH:][:, ::-1], np.broadcast_to(storage[0, :LENGTH], (ROWS, LENGTH)):
+            report = lnorm.check(x, self.xhat(x[::-1]).astype(np.float32) + 1)
+            self.assertNotEqual(report.verdict, "right")
+            self.assertNotIn("storage-start", str(report))
+
     def test_no_wrong_name(self):
         y = self.norm(self.x).astype(np.float32)
         y[-1] *= 1.5

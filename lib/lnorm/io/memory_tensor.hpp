@@ -160,6 +160,14 @@ class MemorySource final : public RandomAccessSource {
   const std::byte* in_memory(std::int64_t offset) const noexcept override {
     return contiguous_ && is_aligned(memory_) ? memory_.data + offset : nullptr;
   }
+  // Where its storage begins is not known.
+  std::unique_ptr<TensorSource> without_strides(bool from_storage) const override {
+    if (from_storage || contiguous_) return nullptr;
+    const auto [first, last] = extent_of(memory_);
+    const Memory read{info(), memory_.data, c_strides(info())};
+    if (first < read.data || extent_of(read).second > last) return nullptr;
+    return std::make_unique<MemorySource>(read);
+  }
 
  private:
   Memory memory_;

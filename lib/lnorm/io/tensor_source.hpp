@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -38,6 +39,12 @@ class TensorSource {
 
   // If all elements lie in memory: where, from an offset on, counted as above. They need not be read then. Otherwise null.
   virtual const std::byte* in_memory([[maybe_unused]] std::int64_t offset) const noexcept {
+    return nullptr;
+  }
+
+  // Of a view: what a kernel reads that takes its elements to lie one after another in C order, from its own first element on or
+  // from the first of the storage. Null where that is the view itself, or goes beyond what is known of the storage.
+  virtual std::unique_ptr<TensorSource> without_strides([[maybe_unused]] bool from_storage) const {
     return nullptr;
   }
 
@@ -94,6 +101,9 @@ class LentSource final : public TensorSource {
   }
   const std::byte* in_memory(std::int64_t offset) const noexcept override {
     return source_.in_memory(offset);
+  }
+  std::unique_ptr<TensorSource> without_strides(bool from_storage) const override {
+    return source_.without_strides(from_storage);
   }
   void finish() override {}
 

@@ -368,6 +368,34 @@ std::optional<FormulaFit> explain_by_order(Input& x, const Plan& plan, const Sam
   return {};
 }
 
+// The norm of what lies in the storage of a view, without its strides.
+std::optional<FormulaFit> explain_by_storage(const TensorSource& x, const Plan& plan,
+                                             const Sample& sample, const ChooseKernel& choose,
+                                             int threads) {
+  for (const bool from_storage : {false, true}) {
+    const auto read = x.without_strides(from_storage);
+    if (!read || !choose(kStorageId)) continue;
+    const CheckRows rows(*read, plan.axes, threads);
+    TileBuffer buffer;
+    std::vector<double> numbers;
+    RowLine line;
+    ElementFit fit(*sample.setting);
+    const auto sums = fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
+      if (i == 0) {
+        numbers = decoded(sample.setting->backend, rows.read(row.number, 1, buffer));
+        line = fit.line_of(numbers, plan.formula);
+      }
+      return fit.add(row, i, line, numbers[i]);
+    });
+    if (!sums) continue;
+    return cause(std::string(kStorageId),
+                 concat("x is a view, and is read without its strides, from ",
+                        from_storage ? "the start of its storage" : "its first element", " on"),
+                 sums->sqnr());
+  }
+  return {};
+}
+
 std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sample,
                                               const ChooseKernel& choose) {
   if (!choose(kExchangedId) || !is_floating(plan.in)) return {};
@@ -625,6 +653,7 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
   Input input(x, plan, sample.setting->backend, threads);
   auto found = explain_by_axes(input, plan, sample, context.has_weight || context.has_bias, choose);
   if (!found) found = explain_by_order(input, plan, sample, choose);
+  if (!found) found = explain_by_storage(x, plan, sample, choose, threads);
   if (!found) found = explain_by_exchange(plan, sample, choose);
   if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
   if (!found) found = explain_by_affine(plan, sample, context.has_weight, context.has_bias, choose);

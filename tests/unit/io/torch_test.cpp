@@ -441,5 +441,17 @@ TEST_CASE("views of large storages come piece by piece", "[torch]") {
       const auto read = read_in_pieces(*source, bytes.size(), piece);
       CHECK(std::equal(read.begin(), read.end(), bytes.begin(), bytes.end()));
     }
+    // The same number of elements, as they follow each other in the storage.
+    const std::vector<std::int32_t> as_they_are = expected;
+    for (const bool from_storage : {false, true}) {
+      const std::int64_t first = from_storage ? 0 : view.offset;
+      std::iota(expected.begin(), expected.end(), static_cast<std::int32_t>(first));
+      const bool is_other = from_storage ? view.offset > 0 : expected != as_they_are;
+      const auto without = source->without_strides(from_storage);
+      REQUIRE((without != nullptr) == (is_other && first + std::ssize(expected) <= kSize));
+      if (without == nullptr) continue;
+      const auto read = read_in_pieces(*without, bytes.size(), bytes.size());
+      CHECK(std::equal(read.begin(), read.end(), bytes.begin(), bytes.end()));
+    }
   }
 }

@@ -108,12 +108,28 @@ class StridedSource final : public RandomAccessSource {
   }
 
   void read_at(std::int64_t offset, std::span<std::byte> to) const override {
+    if (is_contiguous()) return read_storage(offset_ + offset, to);
     std::vector<std::byte> piece;
     const auto bytes = static_cast<std::int64_t>(to.size());
     read_range(axes_, offset, bytes, offset_, to.data(), piece);
   }
 
+  std::unique_ptr<TensorSource> without_strides(bool from_storage) const override {
+    const std::int64_t first = from_storage ? 0 : offset_;
+    const bool is_other = from_storage ? offset_ > 0 : !is_contiguous();
+    if (!is_other || first + data_bytes(info()) > storage_->remaining().value_or(0)) return nullptr;
+    std::vector<std::int64_t> strides(info().shape.size(), 1);
+    for (std::size_t axis = strides.size(); axis-- > 1;) {
+      strides[axis - 1] = strides[axis] * info().shape[axis];
+    }
+    return std::make_unique<StridedSource>(storage_, info(), first / item_, strides);
+  }
+
  private:
+  bool is_contiguous() const {
+    return axes_.empty() || (axes_.size() == 1 && axes_.front().from_step == item_);
+  }
+
   // Bytes of the elements that axes number, in C order, as boxes: what is left of an index of the first axis,
   // whole indices, and the start of another one.
   void read_range(std::span<const Axis> axes, std::int64_t first, std::int64_t bytes,
@@ -249,17 +265,18 @@ class TorchSet final : public TensorSet {
   std::unique_ptr<TensorSource> open(std::size_t index) const override {
     const StorageView view = this->view(tensors_[index]);
     TensorInfo info = info_of(view, full_name(tensors_[index]));
-    const std::int64_t bytes = data_bytes(info);
     auto storage = archive_->open(storage_member(view, info.name), info.name,
                                   ZipArchive::Sums::may_be_missing);
     if (!storage->has_random_access()) {
       throw Error(concat(printable(info.name), ": its storage is deflated, expected a stored one"));
     }
-    if (!is_contiguous(view, info.order)) {
+    const std::int64_t bytes = data_bytes(info);
+    const bool is_whole = bytes == view.storage_bytes;
+    if (!is_contiguous(view, info.order) || (!is_whole && info.order == MemoryOrder::c)) {
       return std::make_unique<StridedSource>(std::move(storage), std::move(info), view.offset,
                                              view.strides);
     }
-    if (bytes < view.storage_bytes) {
+    if (!is_whole) {
       const auto item = static_cast<std::int64_t>(item_size(view.dtype));
       storage = slice(std::move(storage), info.name, view.offset * item, bytes);
     }
