@@ -161,6 +161,7 @@ class RowJudge {
   RowBounds tree_;  // buffers: rows may be long
   RowBounds measured_;
   mutable std::vector<double> ratios_;  // of the elements that were looked at last
+  std::int64_t beyond_ = 0;             // how many rows were, one after another
 };
 
 }  // namespace lnorm
