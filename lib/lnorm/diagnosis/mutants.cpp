@@ -36,6 +36,9 @@ void add_comparisons(const std::string& input, const std::vector<Comparison>& co
 std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
                                     const ChooseKernel& choose) {
   const KernelContext& any = contexts.front();
+  // They share weight and bias, but for those that change these.
+  std::vector<Variant> asked;
+  for (const KernelContext& context : contexts) asked.push_back(asked_for(context.setting));
   std::vector<TriedMutant> result;
   for (const NamedKernel& kernel : named_kernels(any.of, any.setting.normalized_shape, choose)) {
     check_interruption();  // many kernels copy weight and bias, which takes long for long rows
@@ -43,8 +46,9 @@ std::vector<TriedMutant> mutants_of(std::span<const KernelContext> contexts,
       result.push_back({kernel.id, kernel.words, kernel.options});
     }
     TriedMutant::Trial trial{kernel.row, any.of != Quantity::y};
-    for (const KernelContext& context : contexts) {
-      Variant variant = asked_for(context.setting);
+    for (std::size_t i = 0; i < contexts.size(); ++i) {
+      const KernelContext& context = contexts[i];
+      Variant variant = asked[i];
       const bool is_other = kernel.row->change(variant, context, kernel.parameter);
       // Of sums in any order only the noise is known: there is nothing to write.
       if (is_other && variant.backward.rounded != Backward::Rounded::terms)

@@ -216,7 +216,7 @@ Comparison compared_part(const Comparison& whole, std::int64_t first_row, const 
 }
 
 void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& comparison,
-                  std::span<const char> kept) {
+                  std::span<const char> kept, bool until_mismatch) {
   const std::int64_t n = exact.row_length;
   std::vector<RowScale> scales;
   for (std::int64_t r = 0; r < exact.rows; ++r) {
@@ -236,6 +236,7 @@ void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& compari
         start, count, [&](std::int64_t r) { return scales[static_cast<std::size_t>(r)]; }, runs);
     if (!kept.empty()) leave_out(kept.data() + start, chunks[0], chunks[1], runs);
     compare_elements(chunks[0], chunks[1], runs, 0, comparison);
+    if (until_mismatch && comparison.mismatched > 0) return;
   }
 }
 

@@ -99,9 +99,9 @@ Comparison compared_part(const Comparison& whole, std::int64_t first_row, const 
                          const RowsIn& exact, const RowMask* mask = nullptr);
 
 // Adds the elements of exact rows to a comparison. actual: as many of the other side.
-// kept: as of leave_out; if it is empty all elements count.
+// kept: as of leave_out; if it is empty all elements count. until_mismatch: some elements more than up to the first that does not pass.
 void compare_rows(const RowsIn& exact, const RowsIn& actual, Comparison& comparison,
-                  std::span<const char> kept = {});
+                  std::span<const char> kept = {}, bool until_mismatch = false);
 
 // Wrong kernels are tried on rows of so many elements at most.
 inline constexpr std::int64_t kMostTried = std::int64_t{1} << 20;

@@ -21,9 +21,9 @@ struct WrongGradient {
 
 // Adds results, each rounded once, to a comparison with exact ones.
 void compare_rounded(const OutputFormat& output, std::vector<double> results, const RowsIn& exact,
-                     Comparison& comparison) {
+                     bool until_caught, Comparison& comparison) {
   for (double& result : results) result = output.rounded(result);
-  compare_rows(exact, row_of_doubles(results), comparison);
+  compare_rows(exact, row_of_doubles(results), comparison, {}, until_caught);
 }
 
 class GradientTrials {
@@ -137,7 +137,7 @@ class GradientTrials {
         if (done[i] || options_.is_done(slot.found[i])) continue;
         compare_rounded(wrong[i].context.setting.output,
                         evaluate_dx(wrong[i].variant, wrong[i].context, row).y, exact,
-                        slot.found[i]);
+                        options_.until_caught, slot.found[i]);
       }
     });
   }
@@ -147,7 +147,8 @@ class GradientTrials {
     ParameterSums sums(wrong.variant, wrong.context);
     exact_gradients_.for_each_row([&](const SampleRow& row) { sums.add(row); });
     compare_rounded(wrong.context.setting.output, sums.finish().y,
-                    row_of_doubles(exact_[wrong.context.of == Quantity::dbias]), wrong.comparison);
+                    row_of_doubles(exact_[wrong.context.of == Quantity::dbias]),
+                    options_.until_caught, wrong.comparison);
   }
 
   const GradientMutantInputs& inputs_;

@@ -219,7 +219,8 @@ class MutantTrials {
         const auto some = std::span(rows).subspan(static_cast<std::size_t>(first),
                                                   static_cast<std::size_t>(count));
         const std::vector<double> y = written(attempts[i], some, tensor);
-        compare_rows(rows_from(all, first, count), row_of_doubles(y), comparison);
+        compare_rows(rows_from(all, first, count), row_of_doubles(y), comparison, {},
+                     options_.until_caught);
         if (options_.is_done(comparison)) break;
       }
     }
