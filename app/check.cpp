@@ -114,7 +114,10 @@ Comparison compare_with_exact(const Arguments& arguments, TensorSource& x, Tenso
   auto exact = spool.source();
   if (!x.info().slice) exact = grouped_as(std::move(exact), x.info());
   std::optional<Axes> row_axes;
-  if (arguments.axes) row_axes = plan.axes;
+  if (arguments.axes) {
+    row_axes = plan.axes;
+    std::ranges::sort(*row_axes);  // columns are numbered in the order of the file
+  }
   return Comparer().compare(actual, *exact, criteria_of(arguments, nullptr, plan.out, plan.out),
                             limits, options, row_axes, inputs.mask);
 }
@@ -183,6 +186,10 @@ class Checking {
     std::move(found.begin(), found.end(), std::back_inserter(checks_));
   }
 
+  void failed(const std::string& name, const Error& error) {
+    checks_.push_back({name, {}, error.what()});
+  }
+
   // Writes all reports. Returns the exit status.
   int report(bool several) {
     if (!arguments_.work.ranks->is_first()) return 0;
@@ -202,7 +209,7 @@ class Checking {
                                         : write_text_report(several, out);
     });
     int status = 0;
-    for (const NamedCheck& tensor : checks_) status = std::max(status, tensor.check.exit_status());
+    for (const NamedCheck& tensor : checks_) status = std::max(status, tensor.exit_status());
     return status;
   }
 

@@ -161,12 +161,6 @@ void refuse_options(Command command, std::span<const char* const> files) {
 
 constexpr std::string_view kAnyName = "--to npy writes .npy there, whatever its name is";
 
-// "--axis, --axes and --normalized-shape"; of two, "them".
-std::string all_of(std::string_view options) {
-  const auto names = split(options, ' ');
-  return names.size() == 2 ? "them" : listed(names, " and ");
-}
-
 void check_one_of(const Arguments& arguments, const Option& option) {
   if (option.one_of.empty()) return;
   const auto names = split(option.one_of, ' ');
@@ -174,15 +168,19 @@ void check_one_of(const Arguments& arguments, const Option& option) {
     if (other <= &option || std::find(names.begin(), names.end(), other->name()) == names.end()) {
       continue;
     }
-    throw Error(concat("found both ", option.name(), " and ", other->name(), ", expected one of ",
-                       all_of(option.one_of)));
+    throw Error(
+        concat("found both ", option.name(), " and ", other->name(), ", expected one of them"));
   }
 }
 
 void check_effect(const Arguments& arguments, const Option& option, const NoEffect& no_effect) {
   if ((no_effect.in & arguments.command) == 0) return;
   if (!no_effect.without.empty() && arguments.first_of(no_effect.without).empty()) {
-    const std::string needed = joined(split(no_effect.without, ' '), " or ");
+    auto names = split(no_effect.without, ' ');
+    std::erase_if(names, [&](std::string_view name) {
+      return find_option(arguments.command, std::string(name)) == nullptr;
+    });
+    const std::string needed = joined(names, " or ");
     throw Error(concat(option.name(), " has no effect without ", needed));
   }
   const std::string_view other = arguments.first_of(no_effect.beside);

@@ -547,6 +547,7 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
     command += concat(' ', role_row(role).option, ' ', shell_word(word->second));
     if (role == TensorRole::baseline) command += " --factor " + value_text(arguments.factor);
   }
+  if (arguments.by) command += concat(" --by ", name(*arguments.by));
   if (arguments.input.rows) command += " --rows " + range_text(*arguments.input.rows);
   const auto add = [&](std::string_view option, const auto& values, auto word_of) {
     const std::string words = joined(values, ",", word_of);

@@ -30,10 +30,13 @@ void cut(OpenedTensor& tensor, const Arguments& arguments, const Work& work) {
 int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& arguments,
                   const Work& work) {
   int status = 0;
+  std::string title;
   // Returns whether there was a line.
   const auto do_next = [&] {
+    title = arguments.input.names.front();
     std::optional<OpenedTensor> tensor = next();
     if (!tensor) return false;
+    title = tensor->name;
     const InputName name{tensor->name, tensor->name, tensor->captures, true};
     cut(*tensor, arguments, work);
     std::vector<TensorInfo> results = work.plan(tensor->source->info(), name);
@@ -52,6 +55,7 @@ int for_each_line(const TensorLines& next, Outputs& outputs, const Arguments& ar
     } catch (const Error& error) {
       if (!arguments.input.keep_going) throw;
       status = print_error(error);
+      if (work.failed) work.failed(title, error);
     }
   }
   outputs.commit();
@@ -98,7 +102,7 @@ class Loop {
     const bool distributes = selection_.several && all_of(ranks_, outputs_.have_random_access());
     const WorkDistribution distribution(ranks_, distributes ? work_.deal : Deal::together, bytes_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      attempt([&] {
+      attempt(tensors_[i], [&] {
         Ranks* const ranks = distribution.ranks_of(i);
         ranks != nullptr ? do_tensor(i, *ranks) : skip_tensor(i);
         ++done_;
@@ -144,7 +148,7 @@ class Loop {
   void plan_all() {
     std::vector<Selected> fit;
     for (const Selected& tensor : tensors_) {
-      attempt([&] {
+      attempt(tensor, [&] {
         const TensorInfo info =
             chosen(work_.rows, grouped(info_of(tensor), arguments_.normalization.options.axes));
         std::vector<TensorInfo> results = work_.plan(info, name_of(tensor));
@@ -161,22 +165,23 @@ class Loop {
   // An error is that of one tensor, with two exceptions. Once there are outputs, a SystemError may be about these. While
   // several ranks work, the others do not know of an error.
   template <class Attempt>
-  void attempt(Attempt attempt) {
+  void attempt(const Selected& tensor, Attempt attempt) {
     try {
       attempt();
     } catch (const SystemError& error) {
       if (is_planned_) throw;
-      tell_or_throw(error);
+      tell_or_throw(tensor, error);
     } catch (const Error& error) {
       if (is_planned_ && ranks_.count() > 1) throw;
-      tell_or_throw(error);
+      tell_or_throw(tensor, error);
     }
   }
 
   // In a handler.
-  void tell_or_throw(const Error& error) {
+  void tell_or_throw(const Selected& tensor, const Error& error) {
     if (!arguments_.input.keep_going || !selection_.several) throw;
     status_ = print_error(error);
+    if (work_.failed) work_.failed(tensor.title, error);
   }
 
   const Selection& selection_;

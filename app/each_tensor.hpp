@@ -96,6 +96,8 @@ struct Work {
   std::function<void(OpenedTensor& input, const InputName& name, TensorWork& work)> run;
   Deal deal = Deal::together;  // if the outputs let them
   ChooseRows rows = {};        // plan and run see these as the tensor; empty: those of --rows
+  // Is told of a tensor of several that cannot be done, by the name that reports call it, after the error is printed.
+  std::function<void(const std::string& name, const Error& error)> failed = {};
 };
 
 using Inputs = std::variant<Selection, TensorLines>;
@@ -123,25 +125,30 @@ int work_on_each(const Inputs& inputs, Outputs& outputs, const Arguments& argume
 // Of a command that has no outputs: check(x, name) throws Error if a tensor cannot be looked at, run does so.
 template <class Check, class Run>
 int look_at_each_by(const Inputs& inputs, const Arguments& arguments, Check check, Run run,
-                    Deal deal = Deal::together, const ChooseRows& rows = {}) {
+                    Deal deal = Deal::together, const ChooseRows& rows = {},
+                    decltype(Work::failed) failed = {}) {
   const auto plan = [&](const TensorInfo& x, const InputName& name) {
     check(x, name);
     return std::vector<TensorInfo>();
   };
   Outputs none({}, arguments);
-  return for_each_tensor(inputs, none, arguments, Work{plan, run, deal, rows});
+  return for_each_tensor(inputs, none, arguments, Work{plan, run, deal, rows, std::move(failed)});
 }
 
 // The same by an object.
 template <class Looker>
 int look_at_each(const Inputs& inputs, const Arguments& arguments, Looker& looker,
                  const ChooseRows& rows = {}) {
+  decltype(Work::failed) failed;
+  if constexpr (requires(const Error& error) { looker.failed("", error); }) {
+    failed = [&](const std::string& name, const Error& error) { looker.failed(name, error); };
+  }
   return look_at_each_by(
       inputs, arguments, [&](const TensorInfo& x, const InputName& name) { looker.check(x, name); },
       [&](OpenedTensor& input, const InputName& name, TensorWork& work) {
         looker.run(input, name, work);
       },
-      Deal::together, rows);
+      Deal::together, rows, std::move(failed));
 }
 
 // Throws Error, which says how to name one or all, for a file of several tensors of which none is named.

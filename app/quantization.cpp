@@ -37,7 +37,10 @@ void check_quantization(const Arguments& arguments) {
   const bool has_scales = arguments.results.contains(Result::scale) ||
                           arguments.tensors.contains(TensorRole::actual_scale);
   if (is_given && (computes_otherwise || has_scales)) {
-    throw Error("--quantize static computes no scale: what is said of scales has no effect");
+    throw Error(
+        "--quantize static computes no scale: --qmax, bounds, --scale-power-of-two, --save-scale "
+        "and "
+        "--actual-scale have no effect");
   }
   if (quantization.axes && arguments.input.rows) {
     throw Error(

@@ -209,6 +209,36 @@ TEST_CASE("check names the tensor of a set that is wrong", "[check]") {
         "");
 }
 
+TEST_CASE("a tensor of a set that cannot be judged is an error of every report", "[check]") {
+  const Workplace files;
+  files.write("x.json", R"({"a": [[1, 2, 4, 7]], "b": [[1, 5, 2, 9]]})");
+  files.output({"x.json:*", "-o", "y.npz"});
+  files.write("more.json", R"({"a": [[1, 2, 4, 7]], "b": [[1, 5, 2, 9]], "c": [[1, 2]]})");
+  const Outcome found =
+      files.run("check more.json y.npz --keep-going --save-json r.json --save-junit r.xml"_w);
+  CHECK(found.status == 2);
+  CHECK(contains(found.err, "OUTPUT y.npz: there is no tensor 'c'"));
+  CHECK(contains(found.out, "c: error\n"));
+  CHECK(contains(found.out, "3 tensors, 2 correctly rounded, 1 error\n"));
+  const json saved = support::parsed_json(files.read("r.json"));
+  CHECK(saved.at("agrees") == false);
+  CHECK(saved.at("verdict") == "correctly rounded");
+  CHECK(saved.at("tensors").size() == 3);
+  const std::string junit = files.read("r.xml");
+  CHECK(contains(junit, R"(tests="3" failures="0" errors="1")"));
+  CHECK(contains(junit, R"(<testcase name="c" classname="lnorm.check" time="0"><error message=)"));
+}
+
+TEST_CASE("rows of groups are named by the axes of the file", "[check]") {
+  const Workplace files;
+  files.write("x.json", "[[[1, 2], [3, 4]], [[5, 6], [7, 9]]]");
+  files.write("y.json", "[[[1, 2], [300, 4]], [[5, 6], [7, 9]]]");
+  const Outcome found = files.run("check x.json y.json --groups 1 --channel-axis -1 --worst 1"_w);
+  CHECK(contains(found.out, "where: 2 rows and 4 columns: every element\n"));
+  CHECK(contains(found.out, "rows over axes 1 and 2: 2 / 2 differ"));
+  CHECK(contains(found.out, "|expected| along axes 1 and 2;"));
+}
+
 TEST_CASE("check writes JSON and JUnit beside its text", "[check]") {
   const Checks files;
   const Words words = "check x.json wrong.npy --save-json r.json --save-junit r.xml"_w;

@@ -135,6 +135,15 @@ TEST_CASE("explain shows both places of eps, and what difference they make", "[e
     CHECK(row["eps_difference"] == other["eps_difference"]);
     CHECK(row["divisor"] == other["divisor"]);
   }
+  const auto line = [](const std::string& place) {
+    const Outcome said = run({"explain", "[0, 1, 2]", "--eps", "2", "--eps-on", place});
+    const std::size_t at = said.out.find("With eps on the ");
+    return said.out.substr(at, said.out.find('\n', at) - at);
+  };
+  // 1 / sqrt(2/3 + 2), 1 / (sqrt(2/3) + 2) and 1 / 2
+  CHECK(line("variance") == "With eps on the std y changes by 0.2573 at most, at y[0].");
+  CHECK(line("std") == "With eps on the variance y changes by 0.2573 at most, at y[0].");
+  CHECK(line("max") == "With eps on the variance y changes by 0.1124 at most, at y[0].");
 }
 
 TEST_CASE("explain has the numbers of stats, apply and softmax", "[explain][many]") {

@@ -119,6 +119,19 @@ TEST_CASE("a bad line is named, and what comes before it has been written", "[js
   CHECK(refusal_fault(outcome, {"bad.jsonl:2: ", "--weight has shape (2)", "(3)"}) == "");
 }
 
+TEST_CASE("what a line has beside its tensor is passed on, if it is JSON", "[jsonl]") {
+  const Workplace files;
+  for (const std::string beside :
+       {"1e400", "[-1E999, {\"q\": [1e999]}]", "[NaN, 1]", "\"\\u00e9\""}) {
+    files.write("x.jsonl", "{\"m\": " + beside + ", \"x\": [1, 1]}\n");
+    CHECK(files.output("x.jsonl:x"_w) == "{\"m\": " + beside + ", \"x\": [0.0,0.0]}\n");
+  }
+  for (const std::string beside : {"\"\\ud800\"", "01", "[1,]"}) {
+    files.write("x.jsonl", "{\"x\": [1, 1], \"m\": " + beside + "}\n");
+    CHECK(files.fault("x.jsonl:x"_w, {"x.jsonl:1:1: member 'm' is not valid JSON"}) == "");
+  }
+}
+
 TEST_CASE("show goes on after a bad line if it is told to, and fails at the end", "[jsonl]") {
   const Workplace place;
   place.write("bad.jsonl", "[1]\nnot\n[3]\n");

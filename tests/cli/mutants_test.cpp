@@ -472,7 +472,8 @@ TEST_CASE("a manifest is not trusted", "[mutants]") {
     files.write("c/manifest.json", manifest);
     CHECK(files.fault("mutants c/"_w, expected) == "");
   };
-  fault("{", {"c/manifest.json: is no JSON"});
+  fault("{", {"c/manifest.json:1:2: found the end of the text, expected JSON"});
+  fault("{\"cases\":\n [,]}", {"c/manifest.json:2:3: found ',]}'"});
   fault("[1]", {"c/manifest.json: has no array \"cases\""});
   fault(R"({"cases": []})", {"c/manifest.json: has no cases"});
   fault(R"({"schema": 2, "cases": []})", {"c/manifest.json: has schema 2, expected 1"});

@@ -83,6 +83,10 @@ struct Check {
 struct NamedCheck {
   std::string name;
   Check check;
+  std::string error =
+      {};  // what kept it from being judged, so that there is no check; empty: nothing
+
+  int exit_status() const { return error.empty() ? check.exit_status() : 2; }
 };
 
 }  // namespace lnorm

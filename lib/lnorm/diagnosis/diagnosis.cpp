@@ -116,6 +116,7 @@ class Search {
       try_each(KernelPart::own_sums);
       choose_best(result);
     }
+    result.has_few_rows = has_few_rows_;
     if (!context_.has_given) {
       result.estimates =
           estimates(told_by(result.explains_all() ? result.explanations.front().variant : asked_));
@@ -486,6 +487,7 @@ class Search {
       const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
       const std::size_t most = told.size() < kFewRows ? kMostParts - 1 : kMostParts;
       const std::size_t rough = candidate.kernels.size() + 1;
+      has_few_rows_ = has_few_rows_ || (are_rough && rough < most && !told.empty());
       name_statistics(candidate, told, told.empty() ? 1 : are_rough ? std::min(rough, most) : most);
     }
     prove_nearest();
@@ -961,6 +963,7 @@ class Search {
   mutable VariantRow row_;            // a buffer: rows may be long
   FormulaSums exact_;                 // of the formula asked for
   std::size_t right_rows_ = 0;        // that it explains
+  bool has_few_rows_ = false;
 };
 
 }  // namespace

@@ -78,6 +78,8 @@ struct Diagnosis {
   std::int64_t telling = 0;
   std::int64_t closer = 0;
   StatisticEstimates estimates = {};
+  bool has_few_rows =
+      false;  // so few that wrong kernels were not combined: some would fit by chance
 
   bool explains_all() const { return !explanations.empty() && explanations.front().explains_all; }
   // What explains nine elements of ten, and far more of them than the formula asked for does; else null.

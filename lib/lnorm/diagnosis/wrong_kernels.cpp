@@ -1084,8 +1084,9 @@ std::string option_of(const NamedKernel& kernel, const KernelContext& context) {
 std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 
 std::string_view float32_advice() noexcept {
-  return "it is as far off as float32 is: --as float32 reads JSON so, --arithmetic float32 judges "
-         "a kernel that computes in it";
+  return "it is as far off as float32 is: --arithmetic float32 judges a kernel that computes in "
+         "it, "
+         "and JSON is read as float32 by --as float32";
 }
 
 std::string axes_option(const std::string& axes, const std::string& affine_axes) {

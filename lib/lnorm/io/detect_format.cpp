@@ -199,7 +199,10 @@ Format detect_format(ByteSource& source) {
   // No more than it takes: a pipe may be slow.
   std::string_view head = as_text(source.peek(32));
   if (trimmed_json(head).empty()) head = as_text(source.peek(ByteSource::kLookAhead));
-  if (head.empty()) source.fail("is empty, expected a tensor");
+  const bool is_all = head.size() < ByteSource::kLookAhead;
+  if (head.empty() || (is_all && trimmed_json(head).empty())) {
+    source.fail(head.empty() ? "is empty, expected a tensor" : "is blank, expected a tensor");
+  }
   if (head.substr(0, kNpyMagic.size()) == kNpyMagic.substr(0, head.size())) return Format::npy;
   if (is_zip(head)) return Format::npz;
   if (head.starts_with(kGgufMagic)) return Format::gguf;

@@ -11,6 +11,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_source.hpp"
+#include "lnorm/io/json/json_text.hpp"
 
 namespace lnorm {
 
@@ -72,9 +73,15 @@ class ManifestReader {
     std::vector<std::byte> text;
     open_file(path_)->read(text, kMaxBytes + 1);
     if (text.size() > kMaxBytes) fail(concat("a manifest of more than ", kMaxBytes, " bytes"));
-    Json manifest = Json::parse(as_text(text), nullptr, false);
-    if (manifest.is_discarded()) fail("is no JSON");
-    return manifest;
+    try {
+      return Json::parse(as_text(text));
+    } catch (const Json::parse_error& error) {
+      const JsonText json(path_, as_text(text));
+      const char* const at = json.begin() + std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
+      json.fail(at, concat("found ", json.found(at), ", expected JSON"));
+    } catch (const Json::exception&) {
+      fail("has a number that is too large");
+    }
   }
 
   // A misspelled key would leave out a tensor in silence.

@@ -7,14 +7,17 @@ namespace lnorm {
 
 namespace {
 
-// Not a number where there is none.
-double error_of(const Chunk& actual, const Chunk& expected, std::int64_t i) {
+void add_pair(const Chunk& actual, const Chunk& expected, std::int64_t i, Grid::Cell& cell) {
   const double a = actual.high[i];
   const double e = expected.high[i];
   const double difference = std::fabs((a - e) + (actual.low[i] - expected.low[i]));
-  if (std::isfinite(difference)) return difference;
-  const bool are_equal = a == e || (std::isnan(a) && std::isnan(e));
-  return are_equal ? 0 : std::isfinite(a) && std::isfinite(e) ? difference : std::nan("");
+  if (std::isfinite(difference) || (std::isfinite(a) && std::isfinite(e))) {
+    cell.greatest = std::max(cell.greatest, difference);
+    cell.sum += difference;
+    ++cell.finite;
+  } else if (a != e && !(std::isnan(a) && std::isnan(e))) {
+    ++cell.non_finite;
+  }
 }
 
 }  // namespace
@@ -46,15 +49,7 @@ void ErrorMap::Part::add(std::int64_t position, const Chunk& actual, const Chunk
       const std::int64_t stop = std::min(row_stop, i + end - element);
       element = end;
       Cell here;
-      for (; i < stop; ++i) {
-        const double error = error_of(actual, expected, i);
-        if (std::isnan(error)) {
-          ++here.non_finite;
-        } else {
-          here.greatest = std::max(here.greatest, error);
-          here.sum += error;
-        }
-      }
+      for (; i < stop; ++i) add_pair(actual, expected, i, here);
       cells[column].append(here);
       band.append(here);
     }
@@ -68,9 +63,8 @@ void ErrorMap::add(const Part& part) {
 
 std::optional<double> ErrorMap::mean_of_band(std::int64_t number) const {
   const Cell& errors = band(number);
-  const std::int64_t pairs = bands_.size_of_cell(number, 0) - errors.non_finite;
-  if (pairs == 0) return {};
-  return errors.sum / static_cast<double>(pairs);
+  if (errors.finite == 0) return {};
+  return errors.sum / static_cast<double>(errors.finite);
 }
 
 }  // namespace lnorm

@@ -9,8 +9,8 @@
 namespace lnorm {
 
 // Where two tensors differ: |actual - expected| over rows that follow each other in C order, in a grid of rows by
-// elements and in bands of rows. Pairs of equal numbers, NaN and NaN among them, have the error 0. Memory is that of
-// the grid and the bands.
+// elements and in bands of rows. Equal pairs that are not finite count as no pair, and have no error. Memory is that of the grid and
+// the bands.
 class ErrorMap : public Grid {
  public:
   struct Size {
@@ -28,7 +28,7 @@ class ErrorMap : public Grid {
     // Back to no errors, of count elements from a position on, 1 at least.
     void clear(const ErrorMap& map, std::int64_t position, std::int64_t count);
 
-    // The next pairs from a position on; those that are left out have the error 0.
+    // The next pairs from a position on; those that are left out are NaN and NaN.
     void add(std::int64_t position, const Chunk& actual, const Chunk& expected, std::int64_t count);
 
    private:

@@ -50,11 +50,13 @@ class Grid {
   struct Cell {
     double sum = 0;
     double greatest = 0;  // magnitude
+    std::int64_t finite = 0;
     std::int64_t non_finite = 0;
 
     void append(const Cell& next) noexcept {
       sum += next.sum;
       greatest = std::max(greatest, next.greatest);
+      finite += next.finite;
       non_finite += next.non_finite;
     }
   };

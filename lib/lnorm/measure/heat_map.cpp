@@ -59,11 +59,13 @@ void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const do
     if (std::isfinite(found.sum)) {
       cell.sum += found.sum * part;
       cell.greatest = std::max(cell.greatest, found.greatest);
+      cell.finite += std::ssize(here);
     } else {
       for (const double element : here) {
         if (std::isfinite(element)) {
           cell.sum += element * part;
           cell.greatest = std::max(cell.greatest, std::fabs(element));
+          ++cell.finite;
         } else {
           ++cell.non_finite;
         }
@@ -76,14 +78,14 @@ void HeatMap::Part::add(std::int64_t row, std::int64_t first, std::span<const do
 
 std::optional<double> HeatMap::mean(std::int64_t row, std::int64_t column) const {
   const Cell& found = cell(row, column);
-  const std::int64_t size = size_of_cell(row, column);
-  if (found.non_finite == size) return {};
-  return found.sum * (static_cast<double>(size) / static_cast<double>(size - found.non_finite));
+  if (found.finite == 0) return {};
+  return found.sum *
+         (static_cast<double>(size_of_cell(row, column)) / static_cast<double>(found.finite));
 }
 
 std::optional<double> HeatMap::greatest(std::int64_t row, std::int64_t column) const {
   const Cell& found = cell(row, column);
-  if (found.non_finite == size_of_cell(row, column)) return {};
+  if (found.finite == 0) return {};
   return found.greatest;
 }
 

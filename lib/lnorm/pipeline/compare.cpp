@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/layout/row_source.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
 #include "lnorm/pipeline/block_loop.hpp"
@@ -293,7 +294,8 @@ class Comparer::Pair {
   void compare_chunk(std::int64_t start, std::int64_t count, Slot& slot) const {
     const RawElements a = slot.actual.part(actual_, start, count);
     const RawElements b = slot.expected.part(expected_, start, count);
-    if (are_same(a, b, result_.criteria.equal_nan) && !limits_.rows && !holds_fit() && !mask_) {
+    if (are_same(a, b, result_.criteria.equal_nan) && !limits_.rows && !holds_fit() && !mask_ &&
+        !map_) {
       return compare_same_elements(b, slot.found);
     }
     Chunk& actual = slot.actual.decoded(a);
@@ -311,8 +313,7 @@ class Comparer::Pair {
     if (mask_) fill_kept(count, slot);
     if (map_) {
       for (std::int64_t i = 0; mask_ && i < count; ++i) {
-        if (slot.kept[static_cast<std::size_t>(i)] == 0)
-          actual.high[i] = expected.high[i] = actual.low[i] = expected.low[i] = 0;
+        if (slot.kept[static_cast<std::size_t>(i)] == 0) actual.high[i] = expected.high[i] = kNan;
       }
       slot.errors.add(position, actual, expected, count);
     }

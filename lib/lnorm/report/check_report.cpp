@@ -263,7 +263,9 @@ std::vector<std::string> explanation_lines(const Check& check) {
   } else if (check.is_quantized) {
     lines.emplace_back("no known mistake of quantization or of the norm explains this");
   } else if (!check.is_statistic && check.part != "sum") {
-    lines.emplace_back("no known wrong kernel explains this");
+    lines.push_back(
+        concat("no known wrong kernel explains this",
+               diagnosis.has_few_rows ? "; several at once take more rows to tell" : ""));
     // What float32 loses in parts of what float64 may, and some bits more.
     const bool is_as_float32 =
         check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31;
@@ -296,8 +298,14 @@ void write_text(const Check& check, const Style& style, ByteSink& bytes) {
 void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteSink& bytes) {
   TextWriter text(style, bytes);
   const NamedCheck* first = nullptr;
+  std::int64_t errors = 0;
   for (const NamedCheck& tensor : checks) {
     const Check& c = tensor.check;
+    if (!tensor.error.empty()) {
+      ++errors;
+      text.folded(printable(tensor.name), ": ", style.bad("error"));
+      continue;
+    }
     if (c.exit_status() == 1 && (first == nullptr || first->check.exit_status() == 2)) {
       first = &tensor;
     }
@@ -318,14 +326,16 @@ void write_text(const std::vector<NamedCheck>& checks, const Style& style, ByteS
   std::string summary = counted(std::ssize(checks), "tensor");
   for (const Verdict verdict : {Verdict::correctly_rounded, Verdict::within_rounding,
                                 Verdict::not_judged, Verdict::differs}) {
-    const auto count = std::ranges::count(
-        checks, verdict, [](const NamedCheck& tensor) { return tensor.check.verdict; });
+    const auto count = std::ranges::count_if(checks, [&](const NamedCheck& tensor) {
+      return tensor.error.empty() && tensor.check.verdict == verdict;
+    });
     const bool is_plural = verdict == Verdict::differs && count > 1;
     if (count > 0) summary += concat(", ", count, ' ', is_plural ? "differ" : name(verdict));
   }
   const auto failing = std::ranges::count_if(checks, [](const NamedCheck& tensor) {
     return tensor.check.comparison && !tensor.check.comparison->equal();
   });
+  if (errors > 0) summary += concat(", ", counted(errors, "error"));
   if (failing > 0) summary += concat(", criteria fail in ", failing);
   if (first != nullptr && checks.size() > 1) summary += concat("; first: ", printable(first->name));
   text.folded(summary);
@@ -338,17 +348,18 @@ void write_json(const Check& check, ByteSink& bytes) {
 }
 
 void write_json(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
-  const auto agrees = [](const NamedCheck& tensor) { return tensor.check.agrees(); };
-  const auto worst = std::ranges::max_element(
-      checks, {}, [](const NamedCheck& tensor) { return tensor.check.verdict; });
+  bool agree = true;
+  std::optional<Verdict> worst;
   JsonList list("check", {}, "tensors", bytes);
   for (const NamedCheck& tensor : checks) {
-    Record line = record_of(tensor.check);
+    const bool is_judged = tensor.error.empty();
+    agree = agree && is_judged && tensor.check.agrees();
+    if (is_judged) worst = std::max(worst, std::optional(tensor.check.verdict));
+    Record line = is_judged ? record_of(tensor.check) : Record{{"error", tensor.error}};
     line.insert(line.begin(), {"name", tensor.name});
     list.add(line);
   }
-  list.finish({{"agrees", std::ranges::all_of(checks, agrees)},
-               {"verdict", worst == checks.end() ? Value() : Value(worst->check.verdict)}});
+  list.finish({{"agrees", agree}, {"verdict", worst ? Value(*worst) : Value()}});
 }
 
 void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
@@ -356,7 +367,9 @@ void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
   for (const NamedCheck& tensor : checks) {
     const Check& c = tensor.check;
     JunitCase& one = cases.emplace_back(JunitCase{tensor.name});
-    if (c.verdict == Verdict::not_judged) {
+    if (!tensor.error.empty()) {
+      one.error = tensor.error;
+    } else if (c.verdict == Verdict::not_judged) {
       one.skipped = verdict_sentence(c);
     } else if (!c.agrees()) {
       const FormulaFit* const cause = cause_of(c);

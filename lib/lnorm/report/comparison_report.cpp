@@ -134,8 +134,9 @@ class ComparisonText {
   }
 
   void write_rows(const MismatchedRows& rows) {
-    text_.folded("rows over ", axes_text(rows.axes), ": ", rows.mismatched, " / ", rows.rows,
-                 " differ", rows.mismatched == 0 ? "" : concat(", the first is ", row(rows.first)));
+    text_.folded("rows over ", axes_text(file_axes(c_.actual, rows.axes)), ": ", rows.mismatched,
+                 " / ", rows.rows, " differ",
+                 rows.mismatched == 0 ? "" : concat(", the first is ", row(rows.first)));
   }
 
   TableLine line_of(const WorstElement& element) const {
@@ -174,7 +175,7 @@ class ComparisonText {
   void write_row_max(const std::vector<WorstElement>& elements) {
     const Axes& axes = c_.row_max_axes;
     text_.folded("row max: the greatest |expected|",
-                 axes.empty() ? "" : " along " + axes_text(axes),
+                 axes.empty() ? "" : " along " + axes_text(file_axes(c_.actual, axes)),
                  "; row-ulp: abs in ulp of row max");
     // An ulp of a number near zero is next to nothing beside the others of its row.
     constexpr double kNear = 1e-3;
@@ -376,10 +377,10 @@ Record record_of(const Comparison& c) {
       {"fit.scale", c.fit ? Value(c.fit->scale) : Value(), "", "", 6},
       {"fit.offset", c.fit ? Value(c.fit->offset) : Value(), "", "", 6},
       {"worst.by", counted(c.worst.by()), "", kNoColumn},
-      {"worst.row_max_axes", counted(c.row_max_axes), "", kNoColumn},
+      {"worst.row_max_axes", counted(file_axes(c.actual, c.row_max_axes)), "", kNoColumn},
       {"worst.elements", counted(worst_of(c)), "", kNoColumn},
       {"slice", if_any(c.slice), "", kNoColumn},
-      {"rows.axes", rows ? Value(rows->axes) : Absent(), "", kNoColumn},
+      {"rows.axes", rows ? Value(file_axes(c.actual, rows->axes)) : Absent(), "", kNoColumn},
       {"rows.rows", rows ? Value(rows->rows) : Absent(), "", "rows", 6},
       {"rows.mismatched", rows ? Value(rows->mismatched) : Absent(), "", "", 6},
       {"rows.first",
@@ -458,7 +459,7 @@ void write_junit(const SetComparison& set, ByteSink& bytes) {
   std::vector<JunitCase> cases;
   for (const PairComparison& pair : set.pairs) {
     cases.push_back(pair.comparison ? case_of(pair.name, *pair.comparison)
-                                    : JunitCase{.name = pair.name, .skipped = pair.error});
+                                    : JunitCase{.name = pair.name, .error = pair.error});
   }
   const auto add = [&](const std::vector<std::string>& names, const std::string& set_name) {
     for (const std::string& name : names) {

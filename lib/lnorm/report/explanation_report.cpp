@@ -202,9 +202,10 @@ class ExplanationText {
   std::string difference_text() const {
     const double difference = row_.eps_difference;
     if (std::isnan(difference)) return "";
-    if (difference == 0)
-      return concat("Where eps goes makes no difference to y in ", name(e_.out), ".");
-    return concat("Where eps goes changes y by ", number(difference), " at most",
+    const std::string other =
+        concat("With eps on the ", formula_.eps_on == EpsOn::variance ? "std" : "variance", " y ");
+    if (difference == 0) return concat(other, "is the same in ", name(e_.out), ".");
+    return concat(other, "changes by ", number(difference), " at most",
                   row_.length == 1 ? "." : concat(", at ", of("y", row_.eps_difference_at), "."));
   }
 
@@ -442,6 +443,8 @@ Record row_record(const Explanation& e) {
   std::vector<Record> elements;
   for (const ExplainedElement& element : row.elements) elements.push_back(record_of(e, element));
   const bool is_rstd = row.given && row.given->rstd;
+  const auto divisor = [&](double s) { return is_rstd ? Value() : Value(s); };
+  const bool has_difference = row.eps_difference_at >= 0;
   return {{"row", e.number},
           {"index", index_of(e.number, row_shape(e.x.shape, e.axes))},
           {"row_length", row.length},
@@ -457,13 +460,12 @@ Record row_record(const Explanation& e) {
            Record{{"biased", row.biased},
                   {"unbiased", row.unbiased},
                   {"used", is_rstd ? Value() : Value(row.variance)}}},
-          {"divisor.eps_on_variance", row.divisor(EpsOn::variance)},
-          {"divisor.eps_on_std", row.divisor(EpsOn::std)},
-          {"divisor.eps_on_max", row.divisor(EpsOn::max)},
-          {"divisor.without_eps", row.divisor_without_eps},
-          {"eps_difference.max", row.eps_difference},
-          {"eps_difference.element",
-           row.eps_difference_at >= 0 ? Value(row.eps_difference_at) : Value()},
+          {"divisor.eps_on_variance", divisor(row.divisor(EpsOn::variance))},
+          {"divisor.eps_on_std", divisor(row.divisor(EpsOn::std))},
+          {"divisor.eps_on_max", divisor(row.divisor(EpsOn::max))},
+          {"divisor.without_eps", divisor(row.divisor_without_eps)},
+          {"eps_difference.max", has_difference ? Value(row.eps_difference) : Value()},
+          {"eps_difference.element", has_difference ? Value(row.eps_difference_at) : Value()},
           {"xhat.mean_square", row.given ? Value() : Value(row.mean_square)},
           {"output.mean", row.output.mean},
           {"output.variance", row.output.variance},

@@ -113,7 +113,8 @@ struct ToCsv {
   std::string operator()(double value) const { return value_text(value); }
   std::string operator()(Ulps value) const { return exact_text(value); }
   std::string operator()(const Element& element) const {
-    return value_text(element.value, element.dtype);
+    return is_floating(element.dtype) ? value_text(element.value.high)
+                                      : value_text(element.value, element.dtype);
   }
   std::string operator()(const Shape& shape) const { return to_string(shape); }
   std::string operator()(const std::string& text) const { return text; }
@@ -246,9 +247,9 @@ void write_junit(std::string_view command, std::string_view type,
     return std::count_if(cases.begin(), cases.end(),
                          [&](const JunitCase& one) { return !(one.*text).empty(); });
   };
-  const std::string numbers =
-      concat(R"( name="lnorm )", command, R"(" tests=")", cases.size(), R"(" failures=")",
-             count(&JunitCase::failure), R"(" errors="0" time="0")");
+  const std::string numbers = concat(R"( name="lnorm )", command, R"(" tests=")", cases.size(),
+                                     R"(" failures=")", count(&JunitCase::failure), R"(" errors=")",
+                                     count(&JunitCase::error), R"(" time="0")");
   bytes.write(concat(R"(<?xml version="1.0" encoding="UTF-8"?>)", "\n<testsuites", numbers,
                      ">\n  <testsuite", numbers, R"( skipped=")", count(&JunitCase::skipped),
                      "\">\n"));
@@ -257,6 +258,8 @@ void write_junit(std::string_view command, std::string_view type,
                        command, R"(" time="0">)"));
     if (!one.skipped.empty()) {
       bytes.write(concat(R"(<skipped message=")", escaped(one.skipped), R"("/>)"));
+    } else if (!one.error.empty()) {
+      bytes.write(concat(R"(<error message=")", escaped(one.error), R"("/>)"));
     } else if (!one.failure.empty()) {
       const std::string failure = escaped(one.failure);
       bytes.write(concat(R"(<failure message=")", failure, R"(" type=")", type, R"(">)", failure));

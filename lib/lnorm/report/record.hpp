@@ -130,6 +130,7 @@ struct JunitCase {
   std::string failure = {};             // in a sentence; empty: none
   std::vector<std::string> lines = {};  // more of it
   std::string skipped = {};             // why; empty: it was not
+  std::string error = {};               // what kept it from being judged; empty: nothing
 };
 
 // The report of one command. type: of its failures. [testmoapp/junitxml]

@@ -61,6 +61,7 @@ TEST_CASE("an error map has the greatest error of every cell", "[measure]") {
         errors->greatest = std::max(errors->greatest, error);
         errors->sum += error;
         errors->non_finite += wrong ? 1 : 0;
+        errors->finite += wrong || i == 200 || i == 300 ? 0 : 1;
       }
     }
     for (std::int64_t cell = 0; cell < 80; ++cell) {
@@ -72,15 +73,18 @@ TEST_CASE("an error map has the greatest error of every cell", "[measure]") {
     for (std::int64_t band = 0; band < 6; ++band) {
       const ErrorMap::Cell& right = bands[static_cast<std::size_t>(band)];
       REQUIRE(map.band(band).greatest == right.greatest);
-      const std::int64_t pairs = map.band_rows().size(band) * kLength - right.non_finite;
+      REQUIRE(map.band(band).finite == right.finite);
       REQUIRE(*map.mean_of_band(band) ==
-              Approx(right.sum / static_cast<double>(pairs)).epsilon(1e-12));
+              Approx(right.sum / static_cast<double>(right.finite)).epsilon(1e-12));
     }
   }
 }
 
 TEST_CASE("a band without a finite error has no mean", "[measure]") {
-  const ErrorMap map = map_of({kNan, kNan, 1, 1}, {1, 1, 1, 1}, 2, {}, 3);
+  const ErrorMap map =
+      map_of({kNan, kNan, 1, 1, kNan, 2, kNan, kNan}, {1, 1, 1, 1, kNan, 1, kNan, kNan}, 4, {}, 3);
   CHECK_FALSE(map.mean_of_band(0));
   CHECK(map.mean_of_band(1) == 0.0);
+  CHECK(map.mean_of_band(2) == 1.0);
+  CHECK_FALSE(map.mean_of_band(3));
 }

@@ -42,11 +42,9 @@ class GgufSet final : public TensorSet {
         type,
         concat(printable(label), ": is quantized as ", type, ", expected ",
                dtype_list(&DTypeRow::ggml)),
-        hint_about(
-            name(),
-            concat("in Python: t = next(t for t in gguf.GGUFReader('FILE').tensors if t.name == '",
-                   tensor.name,
-                   "'); numpy.save('x.npy', gguf.dequantize(t.data, t.tensor_type))")));
+        hint_about(name(),
+                   concat("in Python: t = gguf.GGUFReader('FILE').tensors[", index,
+                          "]; numpy.save('x.npy', gguf.dequantize(t.data, t.tensor_type))")));
   }
 
   Member describe(std::size_t index) const override {

@@ -129,6 +129,23 @@ PaddedJson padded(const std::string& name, std::string& text, std::optional<std:
   text.fail(text.begin(), what, std::move(hint));
 }
 
+// Whether what a line has beside its tensor is JSON, perhaps with NaN.
+bool is_passed_on(const PaddedJson& json, const JsonMember& member) {
+  if (nlohmann::json::accept(member.value)) return true;
+  try {
+    return !nlohmann::json::parse(member.value).is_discarded();
+  } catch (const nlohmann::json::out_of_range&) {
+    return true;  // a number that no double holds
+  } catch (const nlohmann::json::exception&) {
+  }
+  try {
+    read_json_member(json, member);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<TensorSet> open_json(std::unique_ptr<ByteSource> bytes,
@@ -162,8 +179,9 @@ JsonLineMember parse_json_line_member(const std::string& name, std::string text,
                                        [&](std::size_t i) { return (*members)[i].name; })));
   }
   for (const JsonMember& other : *members) {
-    if (&other == &*found || nlohmann::json::accept(other.value)) continue;
-    read_json_member(json, other);  // NaN is no JSON, but is passed on
+    if (&other != &*found && !is_passed_on(json, other)) {
+      fail(json, concat("member '", short_name(other.name), "' is not valid JSON"));
+    }
   }
   const char* const start = found->value.data();
   const char* const stop = start + found->value.size();

@@ -67,7 +67,7 @@ std::string row_axes_text(const Comparison& c) {
   // Those of the map lie one after another.
   const bool are_last =
       axes.empty() || axes.front() + axes.size() == std::max<std::size_t>(1, c.actual.shape.size());
-  return concat("The rows go along ", axes_text(are_last ? axes : last), ".");
+  return concat("The rows go along ", axes_text(file_axes(c.actual, are_last ? axes : last)), ".");
 }
 
 constexpr std::size_t kPairColumns = 9;

@@ -80,12 +80,17 @@ double share_of(std::int64_t count, const Histogram& histogram) {
 // beyond_x, beyond_y: how many elements the bars leave out.
 std::string note_of(const StatsHistograms& histograms, const BarScale& scale, std::int64_t beyond_x,
                     std::int64_t beyond_y) {
-  const Histogram& before = histograms.input;
+  const auto others_of = [](const Histogram& of) {
+    return of.nans() + of.infinities() + of.minus_infinities();
+  };
   std::string note;
   if (!scale.is_linear()) note = "The axis is linear about 0 and logarithmic far from it. ";
-  const std::int64_t others = before.nans() + before.infinities() + before.minus_infinities();
-  if (others > 0)
-    note += concat("NaN and infinity, left out before: ", counted(others, "element"), ". ");
+  const std::int64_t before = others_of(histograms.input);
+  const std::int64_t after = others_of(histograms.output);
+  if (before + after > 0) {
+    note += concat("NaN and infinity, left out: ", counted(before, "element"), " before, ", after,
+                   " after. ");
+  }
   if (beyond_x + beyond_y > 0) {
     note += concat("Outliers beyond the axis: ", counted(beyond_x, "element"), " before, ",
                    beyond_y, " after.");
