@@ -77,7 +77,8 @@ class ManifestReader {
       return Json::parse(as_text(text));
     } catch (const Json::parse_error& error) {
       const JsonText json(path_, as_text(text));
-      const char* const at = json.begin() + std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
+      const char* const at =
+          json.begin() + std::clamp<std::size_t>(error.byte, 1, text.size() + 1) - 1;
       json.fail(at, concat("found ", json.found(at), ", expected JSON"));
     } catch (const Json::exception&) {
       fail("has a number that is too large");

@@ -272,7 +272,8 @@ class TorchSet final : public TensorSet {
     }
     const std::int64_t bytes = data_bytes(info);
     const bool is_whole = bytes == view.storage_bytes;
-    if (!is_contiguous(view, info.order) || (!is_whole && info.order == MemoryOrder::c)) {
+    const bool is_part = !is_whole && info.order == MemoryOrder::c;
+    if (bytes > 0 && (is_part || !is_contiguous(view, info.order))) {
       return std::make_unique<StridedSource>(std::move(storage), std::move(info), view.offset,
                                              view.strides);
     }
