@@ -195,7 +195,8 @@ class QuantizedJudge {
   // rule's numbers in all rows that share the scale, if rows do.
   bool explains(const QuantizedRule& rule, std::int64_t row, std::span<const double> q,
                 std::span<const double> given, const ScaleInterval* shared_amax) const {
-    for (std::int64_t first = 0; first < std::ssize(rule.y); first += group_) {
+    const std::int64_t step = rule.step(group_);
+    for (std::int64_t first = 0; first < std::ssize(rule.y); first += step) {
       const std::int64_t g = first / group_;
       const bool is_own = shared_amax == nullptr || rule.group > 0;
       ScaleInterval scales = scales_of(is_own ? amax_of(rule.part(rule.amax_of, first, group_),
@@ -212,7 +213,7 @@ class QuantizedJudge {
         divisor = (scales.low + scales.high) / 2;
         if (rule.quantization.power_of_two || rule.rounds_down) divisor = scales.high;
       }
-      for (std::int64_t i = first; i < first + group_; ++i) {
+      for (std::int64_t i = first; i < first + step; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const double by = rule.has_no_scale              ? 1
                           : asked.given_scale != nullptr ? given[at]

@@ -167,10 +167,11 @@ class QuantizedTrial {
     const auto scale_of = [&](double amax) { return rule.scale_of(amax, amax == 0); };
     if (!amaxes_.empty() && !rule.scale && rule.group == 0)
       rule.scale = scale_of(amaxes_[amax_of(k, row)]);
-    for (std::int64_t first = 0; first < std::ssize(q); first += group_) {
+    const std::int64_t step = rule.step(group_);
+    for (std::int64_t first = 0; first < std::ssize(q); first += step) {
       const double scale =
           rule.scale ? *rule.scale : scale_of(largest(rule.part(rule.amax_of, first, group_)));
-      for (std::int64_t i = first; i < first + group_; ++i) {
+      for (std::int64_t i = first; i < first + step; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const double by = rule.has_no_scale ? 1 : given.empty() ? scale : given[at];
         q[at] = rule.result(grid_, rule.y[at], by);

@@ -88,7 +88,12 @@ constexpr Change kChanges[] = {
      [](const QuantizedContext& asked, double size) {
        const std::int64_t group = asked.quantization.group;
        const auto other = static_cast<std::int64_t>(size);
-       return group != 0 && group < other && other % group == 0 && asked.row_length % other == 0;
+       const bool is_larger = group != 0 && group < other && other % group == 0;
+       // Scales that are saved would be more than were asked for.
+       const std::int64_t own = group != 0 ? group : asked.row_length;
+       const bool is_smaller =
+           computes(asked, 0) && !asked.has_saved_scales && other < own && own % other == 0;
+       return (is_larger || is_smaller) && asked.row_length % other == 0;
      },
      [](const RowOfKernel&, double size, QuantizedRule& rule) {
        rule.group = static_cast<std::int64_t>(size);
@@ -196,7 +201,7 @@ double QuantizedGrid::away(double v) const {
 
 std::span<const double> QuantizedRule::part(std::span<const double> all, std::int64_t first,
                                             std::int64_t asked) const {
-  const std::int64_t own = std::max(group, asked);
+  const std::int64_t own = group > 0 ? group : asked;
   const std::int64_t begin = first / own * own;
   return all.subspan(static_cast<std::size_t>(begin),
                      static_cast<std::size_t>(std::min(own, std::ssize(all) - begin)));

@@ -69,6 +69,8 @@ struct QuantizedRule {
   double offset = 0;                              // of q
   std::unique_ptr<const RowBounds> rounded = {};  // what amax_of, y and error may refer to
 
+  // How many elements at a time have one scale, where so many were asked for.
+  std::int64_t step(std::int64_t asked) const { return group > 0 ? std::min(group, asked) : asked; }
   // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
   std::span<const double> part(std::span<const double> all, std::int64_t first,
                                std::int64_t asked) const;
