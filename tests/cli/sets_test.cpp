@@ -224,6 +224,14 @@ TEST_CASE("a tensor whose name is empty is found among others", "[sets]") {
   CHECK(dump.shell_output("lnorm compare y.json y.json -q && echo same") == "same\n");
 }
 
+TEST_CASE("a member of JSON in the command line is named as that of a file is", "[sets]") {
+  const Workplace at;
+  const std::string weights = R"({"x": [2, 4], "y": 3})";
+  CHECK(at.output({"[[1, 3]]", "--eps", "0", "--weight", weights + ":x"}) == "[[-2.0,4.0]]\n");
+  CHECK(at.fault({"[[1, 3]]", "--weight", weights + ":z"},
+                 {"--weight " + weights + ": there is no tensor 'z', only x, y"}) == "");
+}
+
 TEST_CASE("a literal name beats a pattern, and a file beats a member", "[sets]") {
   const Dump dump;
   dump.write("x.json", R"({"a*": [1, 2], "ab": [3, 5], "b": [1, 1]})");
