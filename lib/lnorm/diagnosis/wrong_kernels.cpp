@@ -637,16 +637,18 @@ bool weight_forgotten(Variant& v, const Context& c, double) {
   return is_of_dx(c) && c.has_weight && !c.dx_is_zero();
 }
 
-bool other_ddof(Variant& v, const Context& c, double of_sums_alone) {
+template <bool of_sums_alone>
+bool other_ddof(Variant& v, const Context& c, double other) {
   const std::int64_t n = c.row_length();
-  const std::int64_t ddof = v.formula.ddof == 0 ? 1 : 0;
-  if (of_sums_alone != 0) {
+  const auto ddof = static_cast<std::int64_t>(other);
+  if (ddof == v.formula.ddof || ddof >= n) return false;
+  if (of_sums_alone) {
     v.backward.freedom = n - ddof;
   } else {
     v.formula.ddof = ddof;
   }
-  if (!is_of_dx(c)) return of_sums_alone == 0 && ddof < n && c.has_statistics();
-  return !c.has_given && ddof < n && (of_sums_alone != 0 || !c.dx_is_zero());
+  if (!is_of_dx(c)) return !of_sums_alone && c.has_statistics();
+  return !c.has_given && (of_sums_alone || !c.dx_is_zero());
 }
 
 bool last_row_lost(Variant& v, const Context& c, double power) {
@@ -852,8 +854,10 @@ constexpr WrongKernel kWrongKernels[] = {
     {"weight-in-sums", "dweight and dbias are sums of g, with the weight in it", "", KernelPart::weight, weight_in_sums, 0, Pass::backward},
     {"dweight-of-x", "dweight is the sum of dy x, not of dy xhat", "", KernelPart::mean_or_division, of_x, 0, Pass::backward},
     {"weight-forgotten", "g is dy, without the weight", kWithoutWeight, KernelPart::weight, weight_forgotten, 0, Pass::backward},
-    {"other-ddof", "the variance has the other divisor in dx", "--ddof", KernelPart::ddof, other_ddof, 0, Pass::backward},
-    {"other-ddof", "the variance has the other divisor in dx", "", KernelPart::ddof, other_ddof, 1, Pass::backward},
+    {"other-ddof", "the variance is divided by n - 1 in the backward pass", "--unbiased", KernelPart::ddof, other_ddof<false>, 1, Pass::backward},
+    {"other-ddof", "the variance is divided by n in the backward pass", "--ddof 0", KernelPart::ddof, other_ddof<false>, 0, Pass::backward},
+    {"other-ddof", "the sum with xhat in dx is divided by n - 1", "", KernelPart::ddof, other_ddof<true>, 1, Pass::backward},
+    {"other-ddof", "the sum with xhat in dx is divided by n", "", KernelPart::ddof, other_ddof<true>, 0, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, last_row_lost, 1, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, last_row_lost, 2, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, last_row_lost, 3, Pass::backward},
