@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <regex>
 #include <set>
 
 #include "support/catch.hpp"
@@ -196,6 +197,24 @@ TEST_CASE("wrong backward passes are judged by dx, dweight and dbias", "[mutants
   files.write("ones.json", ones.dump());
   CHECK(files.survivors("x.json --dy ones.json --kernels no-*-term*,no-mean-of-g"_w) ==
         Ids{"no-variance-term"});
+}
+
+TEST_CASE("the options that stand beside wrong kernels are options of check", "[mutants]") {
+  const std::string page = read_file(LNORM_SOURCE_DIR "/docs/wrong-kernels.md");
+  const std::regex row(R"(\| `(--[a-z -]+[a-z0-9-]*)` \|\n)");  // a capital stands for a number
+  std::set<std::string> seen;
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) {
+    seen.insert((*at)[1]);
+  }
+  CHECK(seen.size() >= 17);
+  for (const std::string& options : seen) {
+    CAPTURE(options);
+    const std::string check =
+        "lnorm check '[[1, 2, 4]]' '[[1, 2, 4]]' --weight 2 --bias 1 --residual '[[1, 2, 4]]' ";
+    const Outcome found = Workplace().shell(check + options);
+    CHECK(found.status == 1);
+    CHECK(found.err.empty());
+  }
 }
 
 TEST_CASE("a wrong backward pass is equivalent by formula and options", "[mutants]") {
