@@ -229,6 +229,36 @@ TEST_CASE("a tensor of a set that cannot be judged is an error of every report",
   CHECK(contains(junit, R"(<testcase name="c" classname="lnorm.check" time="0"><error message=)"));
 }
 
+TEST_CASE("weights of channels that are forgotten or others are named", "[check]") {
+  const Workplace files;
+  files.shell(
+      "lnorm inputs --shape 6,4,5,5 --axes 2,3 --affine-axes 1 -o c; mv c/ordinary.x.npy x.npy");
+  files.write("w.json", "[0.5, 1.25, -2, 3]");
+  files.write("v.json", "[0.5, 1, -2, 3]");
+  files.write("b.json", "[1, -1, 0.5, 2]");
+  const auto cause = [&](const std::string& made, const std::string& asked) {
+    files.shell("lnorm x.npy " + made + " -o y.npy");
+    const std::string out = files.shell("lnorm check x.npy y.npy " + asked).out;
+    const std::size_t at = out.find("cause: ");
+    return at == out.npos ? out : out.substr(at + 7, out.find(" (other-affine)", at) - at - 7);
+  };
+  const std::string both = " --weight w.json --bias b.json";
+  const std::string axes = "--axes 2,3";
+  const std::string instance = axes + " --affine-axes 1";
+  const std::string group = "--groups 2";
+  CHECK(cause(group + both, group) == "y has a weight and a bias, and none is given");
+  CHECK(cause(group + both, group + " --bias b.json") == "y has a weight, and none is given");
+  CHECK(cause(group + both, group + " --weight w.json") == "y has a bias, and none is given");
+  CHECK(cause(group + both, group + " --weight v.json --bias b.json") ==
+        "the weight is not the one that is given, in parameter 1");
+  CHECK(cause(instance + both, instance + " --weight b.json --bias b.json") ==
+        "the weight is not the one that is given");
+  CHECK(cause(instance + both, axes) ==
+        "y has a weight and a bias along axis 1, and none is given");
+  CHECK(cause("--axes 1,2,3 --affine-axes 1" + both, "--axes 1,2,3") ==
+        "y has a weight and a bias along axis 1, and none is given");
+}
+
 TEST_CASE("rows of groups are named by the axes of the file", "[check]") {
   const Workplace files;
   files.write("x.json", "[[[1, 2], [3, 4]], [[5, 6], [7, 9]]]");

@@ -314,7 +314,9 @@ class Checker {
     describe_contents(sample, result);
     const bool is_open = !result.diagnosis.explains_all() ||
                          is_open_beside(result.diagnosis.explanations.front().variant);
-    if (differs && is_whole && is_open) explain_otherwise(sample, context, result);
+    if (differs && is_open && inputs_.given == nullptr) {
+      explain_otherwise(sample, context, is_whole, result);
+    }
     if (result.diagnosis.explanations.empty()) return;
     FormulaFit& best = result.diagnosis.explanations.front();
     if (!best.explains_all || !best.variant.affine) return;
@@ -325,9 +327,10 @@ class Checker {
     explain_all(sample, best);
   }
 
-  void explain_otherwise(const Sample& sample, const KernelContext& context, Check& result) const {
-    auto found = explain_by_other_reading(inputs_.x, plan_, sample, context, options_.kernels,
-                                          run_options_.threads);
+  void explain_otherwise(const Sample& sample, const KernelContext& context, bool is_whole,
+                         Check& result) const {
+    auto found = explain_by_other_reading(inputs_.x, plan_, sample, context, is_whole,
+                                          options_.kernels, run_options_.threads);
     if (!found) return;
     std::vector<FormulaFit>& explanations = result.diagnosis.explanations;
     explanations.insert(explanations.begin(), *std::move(found));

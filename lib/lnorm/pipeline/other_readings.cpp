@@ -280,7 +280,7 @@ class ThreeValues {
   std::size_t count_ = 0;
 };
 
-// What rows tell of a column: the least squares of y on xhat.
+// What rows tell of the elements that have one weight and one bias: the least squares of y on xhat.
 struct Column {
   double x = 0;
   double y = 0;
@@ -289,8 +289,14 @@ struct Column {
   ThreeValues values;
   double half_ulp = 0;  // the largest, which is about what the fit is off
   double error = 0;     // of xhat
+  double count = 0;
+  std::size_t rows = 0;  // that have such elements
+  std::size_t last_row = static_cast<std::size_t>(-1);
 
-  void add(double xhat, double actual) {
+  void add(double xhat, double actual, std::size_t row) {
+    count += 1;
+    rows += row != last_row ? 1 : 0;
+    last_row = row;
     x += xhat;
     y += actual;
     xx += xhat * xhat;
@@ -306,16 +312,16 @@ struct Column {
     double bias_error;
   };
   // Nothing where the points tell none.
-  std::optional<Line> line(double rows) const {
-    const double mean = x / rows;
+  std::optional<Line> line() const {
+    const double mean = x / count;
     const double spread = xx - mean * x;
     const bool is_told = values.are_there() && spread > 0 &&
-                         std::sqrt(spread) > std::max(8 * std::sqrt(rows) * error, 64 * half_ulp);
+                         std::sqrt(spread) > std::max(8 * std::sqrt(count) * error, 64 * half_ulp);
     if (!is_told) return {};
     const double weight = (xy - mean * y) / spread;
     const double noise = 3.5 * half_ulp;
-    return Line{weight, y / rows - weight * mean, noise / std::sqrt(spread),
-                noise * std::sqrt(1 / rows + mean * mean / spread)};
+    return Line{weight, y / count - weight * mean, noise / std::sqrt(spread),
+                noise * std::sqrt(1 / count + mean * mean / spread)};
   }
 };
 
@@ -537,88 +543,185 @@ std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, con
                sums->sqnr());
 }
 
-std::optional<FormulaFit> explain_by_affine(const Plan& plan, const Sample& sample, bool has_weight,
-                                            bool has_bias, const ChooseKernel& choose) {
-  constexpr std::size_t kFewest = 4;        // rows, of which two may be anything
-  constexpr std::size_t kFewestOfSome = 8;  // where other columns are right
-  const std::size_t count = sample.rows.size();
-  if (!choose(kAffineId) || count < kFewest) return {};
-  JudgeSetting setting = *sample.setting;
+// Which weight and bias the elements of a sample have.
+struct Parameters {
+  std::string along = {};                    // other axes than those asked for
+  std::vector<std::size_t> of_row = {};      // of each row of the sample: its first
+  std::vector<std::size_t> of_element = {};  // what is added to that; empty: all of a row have one
+  std::size_t copies = 1;                    // of each, one after another
+
+  std::size_t of(std::size_t row, std::size_t i) const {
+    return (of_row[row] + (of_element.empty() ? 0 : of_element[i])) / copies;
+  }
+};
+
+// Those along each single axis, where none are asked for; and those that are asked for, which are more.
+std::vector<Parameters> parameters_of(const Plan& plan, const Sample& sample,
+                                      const KernelContext& context) {
+  const auto n = static_cast<std::size_t>(sample.row_length());
+  std::vector<Parameters> all;
+  const bool may_be_others = plan.affine.is_plain() && !context.has_groups && !context.has_weight &&
+                             !context.has_bias && plan.shape.size() > 1;
+  for (std::size_t axis = 0; may_be_others && axis < plan.shape.size(); ++axis) {
+    if (plan.axes == Axes{axis} || plan.shape[axis] == 1) continue;
+    const bool is_normalized = std::ranges::count(plan.axes, axis) > 0;
+    const auto index = [&](std::int64_t row, std::size_t i) {
+      const Shape at = index_of_element(plan.shape, plan.axes, row, static_cast<std::int64_t>(i));
+      return static_cast<std::size_t>(at[axis]);
+    };
+    Parameters& other = all.emplace_back(Parameters{.along = concat(" along axis ", axis)});
+    for (const SampleRow& row : sample.rows) {
+      other.of_row.push_back(is_normalized ? 0 : index(row.number, 0));
+    }
+    for (std::size_t i = 0; is_normalized && i < n; ++i) other.of_element.push_back(index(0, i));
+  }
+  Parameters& asked = all.emplace_back();
+  asked.copies = static_cast<std::size_t>(plan.affine.copies);
+  for (const SampleRow& row : sample.rows) {
+    asked.of_row.push_back(static_cast<std::size_t>(plan.affine.first(row.number)));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    asked.of_element.push_back(
+        static_cast<std::size_t>(plan.affine.number(0, static_cast<std::int64_t>(i))));
+  }
+  return all;
+}
+
+std::optional<FormulaFit> explain_by_affine(const Plan& plan, const Sample& sample,
+                                            const KernelContext& context,
+                                            const Parameters& parameters) {
+  constexpr double kFewest = 4;        // elements, of which two may be anything
+  constexpr double kFewestOfSome = 8;  // where other parameters are right
+  constexpr std::size_t kFewestRows = 2;
+  const JudgeSetting& setting = *sample.setting;
   const ElementFit lines(setting);
-  const std::size_t n = setting.affine.weight.size();
-  std::vector<Column> columns(n);
+  const auto n = static_cast<std::size_t>(sample.row_length());
+  std::vector<Column> columns;
+  AffineNumbers numbers;         // of each parameter: asked for, and then found
+  std::vector<char> are_beyond;  // those that what is asked for does not explain
   std::vector<double> y;
   std::vector<double> error;
   std::vector<RowLine> of_rows;
-  of_rows.reserve(count);
-  std::vector<char> are_beyond(n);  // columns that what is asked for does not explain
   const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
-  for (const SampleRow& row : sample.rows) {
+  for (std::size_t r = 0; r < sample.rows.size(); ++r) {
+    const SampleRow& row = sample.rows[r];
+    const AffineNumbers& asked = affine_of(row, setting);
     of_rows.push_back(lines.line_of(row.x, setting.formula));
-    fill_line(of_rows.back(), row.x, setting.affine, y, error);
+    fill_line(of_rows.back(), row.x, asked, y, error);
     for (std::size_t i = 0; i < n; ++i) {
+      if (!row.is_kept(i)) continue;
+      const std::size_t k = parameters.of(r, i);
+      if (k >= columns.size()) {
+        columns.resize(k + 1);
+        are_beyond.resize(k + 1);
+        numbers.weight.resize(k + 1);
+        numbers.bias.resize(k + 1);
+      }
+      numbers.weight[k] = asked.weight[i];
+      numbers.bias[k] = asked.bias[i];
       const double half_ulp = setting.output.half_ulp(std::fabs(y[i]) + error[i]);
-      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[i] = 1;
+      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[k] = 1;
     }
     fill_line(of_rows.back(), row.x, none, y, error);
     for (std::size_t i = 0; i < n; ++i) {
-      Column& column = columns[i];
-      column.add(y[i], row.actual[i]);
+      if (!row.is_kept(i)) continue;
+      Column& column = columns[parameters.of(r, i)];
+      column.add(y[i], row.actual[i], r);
       column.error = std::max(column.error, error[i]);
       column.half_ulp =
           std::max(column.half_ulp, setting.output.half_ulp(std::fabs(row.actual[i])));
     }
   }
-  const auto r = static_cast<double>(count);
-  double weights = 0;  // columns in which it is not the one asked for
+  const bool is_plain = parameters.along.empty() && plan.affine.is_plain();
+  const auto is_told = [&](const Column& column) {
+    return column.count >= kFewest && column.rows >= kFewestRows;
+  };
+  double told = 0;     // parameters
+  double weights = 0;  // of these, in which it is not the one asked for
   double biases = 0;
-  NumberSet others{{}, static_cast<std::int64_t>(n), 0, {}};  // in which either is not
+  double fewest = kInfinity;
+  NumberSet others{{}, std::ssize(columns), 0, {}};  // in which either is not
   double constants = 0;  // that depend on no x, as where they are not written
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto line = columns[i].line(r);
+  // Of the weights found to those asked for: where one fits all it is the rows' scale that is another.
+  double least_ratio = kInfinity;
+  double most_ratio = -kInfinity;
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    if (!is_told(columns[k])) continue;
+    ++told;
+    fewest = std::min(fewest, columns[k].count);
+    const auto line = columns[k].line();
     if (!line) continue;
-    const bool is_weight = std::fabs(line->weight - setting.affine.weight[i]) > line->weight_error;
-    const bool is_bias = std::fabs(line->bias - setting.affine.bias[i]) > line->bias_error;
-    setting.affine.weight[i] = line->weight;
-    setting.affine.bias[i] = line->bias;
-    if (!is_weight && !is_bias && are_beyond[i] == 0) continue;
+    const bool is_weight = std::fabs(line->weight - numbers.weight[k]) > line->weight_error;
+    const bool is_bias = std::fabs(line->bias - numbers.bias[k]) > line->bias_error;
+    const double ratio = line->weight / numbers.weight[k];
+    const double ratio_error = std::fabs(line->weight_error / numbers.weight[k]);
+    least_ratio = std::min(least_ratio, ratio + ratio_error);
+    most_ratio = std::max(most_ratio, ratio - ratio_error);
+    numbers.weight[k] = line->weight;
+    numbers.bias[k] = line->bias;
+    if (!is_weight && !is_bias && are_beyond[k] == 0) continue;
     weights += is_weight ? 1 : 0;
     biases += is_bias ? 1 : 0;
-    others.numbers.push_back(column_of(plan.shape, plan.axes, static_cast<std::int64_t>(i)));
-    constants += std::fabs(line->weight) <= 8 * columns[i].half_ulp ? 1 : 0;
+    const auto number = static_cast<std::int64_t>(k);
+    others.numbers.push_back(is_plain ? column_of(plan.shape, plan.axes, number) : number);
+    constants += std::fabs(line->weight) <= 8 * columns[k].half_ulp ? 1 : 0;
   }
   const auto count_of_others = static_cast<double>(others.numbers.size());
-  const bool has_most = count_of_others >= 0.9 * static_cast<double>(n);
+  const bool has_most = count_of_others >= 0.9 * told;
   const double most = std::max(weights, biases);
   if (most == 0 || constants > (has_most ? count_of_others / 2 : 0)) return {};
-  if (!has_most && count < kFewestOfSome) return {};
-  double signal = 0;
-  double errors = 0;
-  double excess = 0;
+  if (biases == 0 && most_ratio <= least_ratio) return {};
+  if (!has_most && fewest < kFewestOfSome) return {};
+  FormulaSums sums;
+  double looked = 0;
+  double bounds =
+      0;  // sum of their squares: of errors that may be anything within them it is three times theirs
   double excess_of_exact = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-    const SampleRow& row = sample.rows[k];
-    fill_line(of_rows[k], row.x, setting.affine, y, error);
+  for (std::size_t r = 0; r < sample.rows.size(); ++r) {
+    const SampleRow& row = sample.rows[r];
+    AffineNumbers of_row = none;
     for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t k = std::min(parameters.of(r, i), columns.size() - 1);
+      of_row.weight[i] = numbers.weight[k];
+      of_row.bias[i] = numbers.bias[k];
+    }
+    fill_line(of_rows[r], row.x, of_row, y, error);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!row.is_kept(i)) continue;
+      ++looked;
+      const Column& column = columns[parameters.of(r, i)];
+      if (!is_told(column)) continue;
       const double off = std::fabs(row.actual[i] - y[i]);
-      if (!(off <= 2 * (error[i] + columns[i].half_ulp))) return {};
-      signal += y[i] * y[i];
-      errors += off * off;
-      excess += lines.squared_excess(row.actual[i], y[i]);
+      if (!(off <= 2 * (error[i] + column.half_ulp))) return {};
+      ++sums.explained;
+      bounds += std::pow(error[i] + setting.output.half_ulp(std::fabs(row.actual[i])), 2);
+      sums.signal += y[i] * y[i];
+      sums.errors += off * off;
+      sums.excess += lines.squared_excess(row.actual[i], y[i]);
       excess_of_exact += lines.squared_excess(row.actual[i], row.exact[i]);
     }
   }
-  if (excess > excess_of_exact / 4) return {};
+  const auto explained = static_cast<double>(sums.explained);
+  const bool is_noise = sums.errors <= bounds / 3 * (1 + 4 / std::sqrt(explained));
+  const bool is_nearer = sums.excess <= excess_of_exact / 4;
+  if (!is_noise || !is_nearer || explained < looked / 2) return {};
+  std::vector<std::string_view> wrong;
+  std::vector<std::string_view> missing;
+  for (const auto& [changed, is_given, name] : {std::tuple(weights, context.has_weight, "weight"),
+                                                std::tuple(biases, context.has_bias, "bias")}) {
+    if (changed >= 0.1 * most) (is_given ? wrong : missing).emplace_back(name);
+  }
   std::string words;
-  for (const auto& [changed, is_given, name] :
-       {std::tuple(weights, has_weight, "weight"), std::tuple(biases, has_bias, "bias")}) {
-    if (changed < 0.1 * most) continue;
-    words += concat(words.empty() ? "" : "; ", is_given ? "the " : "y has a ", name,
-                    is_given ? " is not the one that is given" : ", and none is given");
+  for (const std::string_view name : wrong) {
+    words += concat(words.empty() ? "" : "; ", "the ", name, " is not the one that is given");
+  }
+  if (!missing.empty()) {
+    words += concat(words.empty() ? "" : "; ", "y has a ", joined(missing, " and a "),
+                    parameters.along, ", and none is given");
   }
   std::ranges::sort(others.numbers);
-  if (!has_most) words += ", in " + words_of(others, "column");
-  return cause(std::string(kAffineId), words, 10 * std::log10(signal / errors));
+  if (!has_most) words += ", in " + words_of(others, is_plain ? "column" : "parameter");
+  return cause(std::string(kAffineId), words, sums.sqnr());
 }
 
 }  // namespace
@@ -648,15 +751,22 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
 
 std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
                                                    const Sample& sample,
-                                                   const KernelContext& context,
+                                                   const KernelContext& context, bool is_whole,
                                                    const ChooseKernel& choose, int threads) {
-  Input input(x, plan, sample.setting->backend, threads);
-  auto found = explain_by_axes(input, plan, sample, context.has_weight || context.has_bias, choose);
-  if (!found) found = explain_by_order(input, plan, sample, choose);
-  if (!found) found = explain_by_storage(x, plan, sample, choose, threads);
-  if (!found) found = explain_by_exchange(plan, sample, choose);
-  if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
-  if (!found) found = explain_by_affine(plan, sample, context.has_weight, context.has_bias, choose);
+  std::optional<FormulaFit> found;
+  if (is_whole) {
+    Input input(x, plan, sample.setting->backend, threads);
+    const bool has_affine = context.has_weight || context.has_bias;
+    found = explain_by_axes(input, plan, sample, has_affine, choose);
+    if (!found) found = explain_by_order(input, plan, sample, choose);
+    if (!found) found = explain_by_storage(x, plan, sample, choose, threads);
+    if (!found) found = explain_by_exchange(plan, sample, choose);
+    if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
+  }
+  if (found || !choose(kAffineId) || sample.rows.empty()) return found;
+  for (const Parameters& parameters : parameters_of(plan, sample, context)) {
+    if (!found) found = explain_by_affine(plan, sample, context, parameters);
+  }
   return found;
 }
 

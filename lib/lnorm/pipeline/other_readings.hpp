@@ -27,11 +27,12 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine);
 //   four axes and 2^22 elements, which are held
 // - x is the norm of the output
 // - each row is the norm of another one: in tensors of up to 2^26 elements
-// - another weight or bias, by least squares over at least four rows; over eight where it is another in less than nine columns of ten
-// plan: of x, which has random access.
+// - another weight or bias, by least squares over at least four elements of two rows; over eight where it is another in less than nine
+//   of ten. Where none is asked for, along any one axis as well
+// plan: of x, which has random access. is_whole: it has all rows, with one weight a normalized element: else only the last one is tried.
 std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& plan,
                                                    const Sample& sample,
-                                                   const KernelContext& context,
+                                                   const KernelContext& context, bool is_whole,
                                                    const ChooseKernel& choose, int threads);
 
 }  // namespace lnorm
