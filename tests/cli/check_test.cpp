@@ -259,6 +259,20 @@ TEST_CASE("weights of channels that are forgotten or others are named", "[check]
         "y has a weight and a bias along axis 1, and none is given");
 }
 
+TEST_CASE("another number of groups is named", "[check]") {
+  const Workplace files;
+  files.shell("lnorm inputs --shape 3,8,5,5 --axes 1,2,3 -o c; mv c/ordinary.x.npy x.npy");
+  files.shell("lnorm x.npy --groups 4 -o y.npy; lnorm x.npy --groups 4 --unbiased -o z.npy");
+  const std::string words = "cause: the channels are in another number of groups";
+  for (const std::string asked : {"--groups 2", "--groups 8", "--axes 2,3", "--axes 1,2,3"}) {
+    CAPTURE(asked);
+    CHECK(contains(files.shell("lnorm check x.npy y.npy " + asked).out,
+                   words + " (groups-4; --groups 4):"));
+    CHECK(contains(files.shell("lnorm check x.npy z.npy " + asked).out,
+                   "(groups-4+ddof-1; --groups 4 --unbiased):"));
+  }
+}
+
 TEST_CASE("rows of groups are named by the axes of the file", "[check]") {
   const Workplace files;
   files.write("x.json", "[[[1, 2], [3, 4]], [[5, 6], [7, 9]]]");

@@ -31,12 +31,13 @@ std::string list_of(const Axes& axes, std::string_view between) {
   return joined(axes, between, [](std::size_t axis) { return std::to_string(axis); });
 }
 
-// The number of the row along axes in which the element of a row of the plan lies.
-std::int64_t row_number(const Plan& plan, const Axes& axes, std::int64_t row,
+// The number of the row along other axes in which the element of a row of the plan lies.
+std::int64_t row_number(const Plan& plan, const OtherAxes& other, std::int64_t row,
                         std::int64_t element) {
-  const Shape index = index_of_element(plan.shape, plan.axes, row, element);
-  const Axes kept = kept_axes(plan.shape, axes);
-  return position_of(extents(index, kept), extents(plan.shape, kept));
+  Shape index = index_of_element(plan.shape, plan.axes, row, element);
+  if (other.shape != plan.shape) index = index_of(position_of(index, plan.shape), other.shape);
+  const Axes kept = kept_axes(other.shape, other.axes);
+  return position_of(extents(index, kept), extents(other.shape, kept));
 }
 
 // Elements of a sample, each by the norm of the row that it may lie in.
@@ -50,7 +51,8 @@ class ElementFit {
   }
   // By weight and bias of another element.
   bool add(const SampleRow& row, std::size_t i, const RowLine& line, double x, std::size_t of) {
-    const auto [y, error] = y_of(line, x, setting_.affine.weight[of], setting_.affine.bias[of]);
+    const auto& [weight, bias] = affine_of(row, setting_);
+    const auto [y, error] = y_of(line, x, weight[of], bias[of]);
     const double off = std::fabs(row.actual[i] - y);
     if (!(off <= error + setting_.output.half_ulp(std::fabs(y) + error))) return false;
     ++sums_.elements;
@@ -133,10 +135,12 @@ class Input {
   // read(number, buffer): the elements of that row, which may lie in the buffer.
   using ReadRow =
       std::function<std::span<const double>(std::int64_t number, std::vector<double>& buffer)>;
-  ReadRow along(const Axes& axes) {
+  ReadRow along(const Axes& axes) { return along(axes, plan_.shape); }
+  // shape: another one, if it is small.
+  ReadRow along(const Axes& axes, const Shape& shape) {
     if (is_small()) {
       return [=, this](std::int64_t number, std::vector<double>& buffer) {
-        return held_row(axes, number, buffer);
+        return held_row(axes, shape, number, buffer);
       };
     }
     const auto rows = std::make_shared<const CheckRows>(x_, axes, threads_);
@@ -147,9 +151,8 @@ class Input {
   }
 
  private:
-  std::span<const double> held_row(const Axes& axes, std::int64_t number,
+  std::span<const double> held_row(const Axes& axes, const Shape& shape, std::int64_t number,
                                    std::vector<double>& buffer) {
-    const Shape& shape = plan_.shape;
     const std::span<const double> from = std::span(all()).subspan(
         static_cast<std::size_t>(position_of(index_of_element(shape, axes, number, 0), shape)));
     const auto length = static_cast<std::size_t>(element_count(extents(shape, axes)));
@@ -181,14 +184,14 @@ class Input {
   std::vector<double> all_;
 };
 
-std::optional<FormulaSums> fit_along(Input& x, const Plan& plan, const Axes& axes,
+std::optional<FormulaSums> fit_along(Input& x, const Plan& plan, const OtherAxes& other,
                                      const Formula& formula, const Sample& sample) {
-  const Input::ReadRow read = x.along(axes);
+  const Input::ReadRow read = x.along(other.axes, other.shape);
   std::vector<double> buffer;
   std::map<std::int64_t, RowLine> lines;
   ElementFit fit(*sample.setting);
   return fit.found_in(sample, [&](const SampleRow& row, std::size_t i) {
-    const std::int64_t number = row_number(plan, axes, row.number, static_cast<std::int64_t>(i));
+    const std::int64_t number = row_number(plan, other, row.number, static_cast<std::int64_t>(i));
     if (!lines.contains(number)) lines.emplace(number, fit.line_of(read(number, buffer), formula));
     return fit.add(row, i, lines.at(number), row.x[i]);
   });
@@ -325,11 +328,38 @@ struct Column {
   }
 };
 
+// The channels in other numbers of groups, where they are along axis 1: of a group norm, or of one over all axes behind it or from it on.
+std::vector<OtherAxes> other_groups(const Plan& plan, const TensorInfo& x) {
+  const bool is_split = x.split.has_value();
+  const bool is_other = is_split ? *x.split != 1 : plan.axes.empty() || plan.axes.front() > 2;
+  if (x.slice || is_other || element_count(plan.shape) > kMaxRowLength) return {};
+  const Shape shape = is_split ? file_shape(x) : plan.shape;
+  if (shape.size() < 3) return {};
+  Axes all(plan.shape.size() - plan.axes.front());
+  std::iota(all.begin(), all.end(), plan.axes.front());
+  if (plan.axes != all || plan.axes.front() == 0) return {};
+  const std::int64_t channels = shape[1];
+  const std::int64_t asked = is_split ? plan.shape[1] : plan.axes.front() == 1 ? 1 : channels;
+  std::vector<OtherAxes> result;
+  for (std::int64_t groups = 1; groups <= channels; ++groups) {
+    if (groups == asked || channels % groups != 0) continue;
+    OtherAxes& other = result.emplace_back(OtherAxes{.id = concat("groups-", groups),
+                                                     .option = concat("--groups ", groups),
+                                                     .axes = Axes(shape.size() - 1),
+                                                     .shape = shape});
+    std::iota(other.axes.begin(), other.axes.end(), 2);
+    other.shape[1] = channels / groups;
+    other.shape.insert(other.shape.begin() + 1, groups);
+  }
+  return result;
+}
+
 std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Sample& sample,
-                                          bool has_affine, const ChooseKernel& choose) {
+                                          const std::vector<OtherAxes>& others,
+                                          std::string_view words, const ChooseKernel& choose) {
   const auto unbiased = std::ranges::find(wrong_kernels(), "ddof-1", &WrongKernel::id);
-  for (const OtherAxes& other : other_axes(plan, has_affine)) {
-    const std::int64_t length = element_count(extents(plan.shape, other.axes));
+  for (const OtherAxes& other : others) {
+    const std::int64_t length = element_count(extents(other.shape, other.axes));
     if (!choose(other.id) || length > kMaxRowLength) continue;
     for (const bool is_unbiased : {false, true}) {
       Formula formula = plan.formula;
@@ -337,9 +367,9 @@ std::optional<FormulaFit> explain_by_axes(Input& x, const Plan& plan, const Samp
       const bool is_other_ddof = is_unbiased && plan.formula.ddof != 1;
       if (formula.ddof >= length || (is_unbiased && !(is_other_ddof && choose(unbiased->id))))
         continue;
-      const auto sums = fit_along(x, plan, other.axes, formula, sample);
+      const auto sums = fit_along(x, plan, other, formula, sample);
       if (!sums) continue;
-      FormulaFit fit = cause(other.id, std::string(kAxesWords), sums->sqnr(), {other.option});
+      FormulaFit fit = cause(other.id, std::string(words), sums->sqnr(), {other.option});
       if (is_unbiased) {
         fit.ids.emplace_back(unbiased->id);
         fit.words += concat("; ", unbiased->words);
@@ -744,7 +774,8 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
   std::vector<OtherAxes> result;
   result.reserve(found.size());
   for (Axes& axes : found) {
-    result.push_back({"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ","), affine), axes});
+    result.push_back(
+        {"axes-" + list_of(axes, "-"), axes_option(list_of(axes, ","), affine), axes, shape});
   }
   return result;
 }
@@ -754,10 +785,16 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
                                                    const KernelContext& context, bool is_whole,
                                                    const ChooseKernel& choose, int threads) {
   std::optional<FormulaFit> found;
+  Input input(x, plan, sample.setting->backend, threads);
   if (is_whole) {
-    Input input(x, plan, sample.setting->backend, threads);
     const bool has_affine = context.has_weight || context.has_bias;
-    found = explain_by_axes(input, plan, sample, has_affine, choose);
+    found = explain_by_axes(input, plan, sample, other_axes(plan, has_affine), kAxesWords, choose);
+  }
+  if (!found) {
+    found = explain_by_axes(input, plan, sample, other_groups(plan, x.info()),
+                            "the channels are in another number of groups", choose);
+  }
+  if (is_whole) {
     if (!found) found = explain_by_order(input, plan, sample, choose);
     if (!found) found = explain_by_storage(x, plan, sample, choose, threads);
     if (!found) found = explain_by_exchange(plan, sample, choose);
