@@ -72,7 +72,7 @@ void check(const Data& x, std::int64_t rows, std::int64_t length) {
     CAPTURE(i);
     check_one(sums[static_cast<std::size_t>(i)], expected_sums(x, rows, length, i, 40));
   }
-  static_assert(sizeof(FeatureSums) == 7 * 8, "no padding");
+  static_assert(sizeof(FeatureSums) == 10 * 8, "no padding");
   const auto same = [&](const std::vector<FeatureSums>& other) {
     return std::memcmp(sums.data(), other.data(), sums.size() * sizeof sums[0]) == 0;
   };

@@ -4,9 +4,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "lnorm/core/double_double.hpp"
+
 namespace lnorm {
 
-// The sums of one feature, an element of the row, over some rows. They are merged in order, for the same bits each time.
+// The sums of one feature, an element of the row, over some rows. They are merged in order, and to twice the digits, so that those of
+// several processes, which merge their own first, have the same bits.
 // [Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance"]
 struct FeatureSums {
   // All but the counts are of finite elements.
@@ -17,22 +20,57 @@ struct FeatureSums {
   std::int64_t non_finite = 0;
   std::int64_t finite = 0;
   std::int64_t first_non_finite = -1;  // the row of the first; -1: there is none
+  // What was merged, and the squares without their last rounding.
+  double sum = 0;
+  double sum_low = 0;
+  double squares_low = 0;
+
+  DoubleDouble exact_sum() const noexcept {
+    return sum == 0 && sum_low == 0 ? two_product(mean, static_cast<double>(finite))
+                                    : DoubleDouble{sum, sum_low};
+  }
 
   void append(const FeatureSums& next) noexcept {
     if (non_finite == 0) first_non_finite = next.first_non_finite;
     non_finite += next.non_finite;
     if (next.finite == 0) return;
-    const auto n = static_cast<double>(finite);
-    const auto m = static_cast<double>(next.finite);
-    const double share = m / (n + m);
-    const double apart = next.mean - mean;
-    // Halves where the difference is beyond the range.
-    mean = std::isfinite(apart) ? mean + apart * share : mean * (1 - share) + next.mean * share;
-    squares += next.squares + (finite == 0 ? 0 : apart * apart * (n * share));
     absmax = std::max(absmax, next.absmax);
     zeros += next.zeros;
+    const auto n = static_cast<double>(finite);
+    const auto m = static_cast<double>(next.finite);
+    const DoubleDouble own = exact_sum();
+    const DoubleDouble other = next.exact_sum();
     finite += next.finite;
-    if (n == 0) mean = next.mean;
+    if (n == 0) {
+      mean = next.mean;
+      squares = next.squares;
+      sum = next.sum;
+      sum_low = next.sum_low;
+      squares_low = next.squares_low;
+      return;
+    }
+    const DoubleDouble both = own + other;
+    const DoubleDouble share = DoubleDouble{m} / DoubleDouble{n + m};
+    const double plain_apart = next.mean - mean;
+    if (!std::isfinite(both.high + both.low)) {
+      // Halves where the difference is beyond the range.
+      squares += next.squares + plain_apart * plain_apart * (n * share.high);
+      mean = std::isfinite(plain_apart) ? mean + plain_apart * share.high
+                                        : mean * (1 - share.high) + next.mean * share.high;
+      sum = sum_low = squares_low = 0;
+      return;
+    }
+    const DoubleDouble apart = other / DoubleDouble{m} - own / DoubleDouble{n};
+    const DoubleDouble exact = DoubleDouble{squares, squares_low} +
+                               DoubleDouble{next.squares, next.squares_low} +
+                               apart * apart * (DoubleDouble{n} * share);
+    const bool is_exact = std::isfinite(exact.high + exact.low);
+    squares = is_exact ? exact.high
+                       : squares + next.squares + plain_apart * plain_apart * (n * share.high);
+    squares_low = is_exact ? exact.low : 0;
+    mean = (both / DoubleDouble{n + m}).high;
+    sum = both.high;
+    sum_low = both.low;
   }
 };
 

@@ -25,7 +25,7 @@ struct ReportDataSize {
   std::size_t outliers = 5;   // in each list of rows or features
 };
 
-// Rows that are longer have no features: each takes 56 bytes for every block under way.
+// Rows that are longer have no features: each takes 80 bytes for every block under way.
 inline constexpr std::int64_t kMostFeatures = 65536;
 
 // So many are in a list. Of few rows or features lists are shorter, or each would have all of them.

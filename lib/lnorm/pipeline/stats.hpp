@@ -118,7 +118,7 @@ class StatsObserver final : public RowObserver {
 TensorStats measure_tensor(TensorSource& source, const Plan& plan, const RunOptions& options = {},
                            const std::optional<RowMask>& mask = {});
 
-// Measures every feature in one pass: the elements of a row over all rows of the plan, in 56 bytes for each. Blocks of rows do
+// Measures every feature in one pass: the elements of a row over all rows of the plan, in 80 bytes for each. Blocks of rows do
 // not depend on the number of threads. Of features beyond 2^20 there are several passes, and a pipe is spooled. Finishes
 // the source. Rank 0 gets the whole result. mask: of the elements that are measured; nothing: all are. Throws Error.
 FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunOptions& options,
