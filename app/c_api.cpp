@@ -223,13 +223,17 @@ struct lnorm_job {
       arguments_.take(option, member.empty() ? word : concat(word, ":{}"));
     }
     auto& tensors = tensors_[word];
-    if (member.empty()) tensors.clear();
+    std::erase_if(tensors, [&](const auto& one) {
+      return member.empty() || one.first.empty() || one.first == member;
+    });
     tensor.info.name = member.empty() ? word : concat(word, ':', member);
     set_order(tensor);
     tensors.emplace_back(member, std::move(tensor));
     sets_.clear();
     planned_.clear();
   }
+
+  bool has_judged_others() const { return arguments_.input.keep_going && !text.empty(); }
 
   void bind_result(const std::string& name, const Memory& memory) {
     option_of_result(name);
@@ -645,7 +649,8 @@ Memory memory_of(const std::string& name, const lnorm_tensor* tensor) {
 
 int bind(lnorm_job* job, const char* role, const char* member, const lnorm_tensor* tensor) {
   return guarded(job, [&] {
-    job->bind(given(role, "the role"), given(member, "the name"), memory_of(role, tensor));
+    const std::string of = given(role, "the role");
+    job->bind(of, given(member, "the name"), memory_of(of, tensor));
     return 0;
   });
 }
@@ -732,7 +737,8 @@ int lnorm_job_bind_result(lnorm_job* job, const char* result, const lnorm_tensor
 int lnorm_job_run(lnorm_job* job) {
   return guarded(job, [&] {
     const int status = job->run();
-    if (status == 2) fail(*job, LNORM_INVALID, job->notes);
+    // Where others were judged the errors are in the report.
+    if (status == 2 && !job->has_judged_others()) fail(*job, LNORM_INVALID, job->notes);
     return status;
   });
 }

@@ -112,7 +112,7 @@ LNORM_API int lnorm_job_set(lnorm_job* job, const char* option, const char* valu
  * elements must stay until the run has ended. */
 LNORM_API int lnorm_job_bind(lnorm_job* job, const char* role, const lnorm_tensor* tensor);
 
-/* Binds one of several tensors of a role; those of other roles are found by the same name. check, compare, mutants and stats
+/* Binds one of several tensors of a role, in place of one of that name; those of other roles are found by the same name. check, compare, mutants and stats
  * take several. */
 LNORM_API int lnorm_job_bind_member(lnorm_job* job, const char* role, const char* name,
                                     const lnorm_tensor* tensor);

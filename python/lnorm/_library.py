@@ -102,6 +102,14 @@ def _work(tasks: queue.SimpleQueue[Any]) -> None:
         done.release()
 
 
+def full_dtype(dtype: Any) -> str:
+    """What reports call a dtype that an option may call otherwise, such as 'f4'."""
+    job, info = Job(b"apply", {"input": ("x", [[0.0]])}, {"dtype": dtype}), Tensor()
+    if _library.job_result(job._job, b"y", ctypes.byref(info)):
+        job.fail()
+    return str(info.dtype.decode())
+
+
 class Job:
     """A command with its options and tensors, which are kept until the job goes."""
 
@@ -159,7 +167,10 @@ class Job:
             raise TypeError(f"{role}: is given twice")
         self._given.add(role)
         if isinstance(value, dict) and self.command in _OF_SETS:
+            keys: dict[str, Any] = {}
             for key, one in value.items():
+                if keys.setdefault(str(key), key) is not key:
+                    raise ValueError(f"{name}: both {keys[str(key)]!r} and {key!r} get the name '{key}', expected one")
                 member = self._keep(one, f"{name}[{key!r}]")
                 if _bind_member(self._job, role.encode(), _encoded(str(key), name), ctypes.byref(member)):
                     self.fail()

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import _library
 from ._reports import check, compare
-from ._tensors import dtype_name
 
 __tracebackhide__ = True  # pytest shows the line of the test
 
@@ -76,7 +75,7 @@ def assert_layer_norm(
     tensors = report.json.get("tensors", [report.json])
     if report.exit_status == 2 and tensors and all(0 in tensor.get("input", {"shape": ()})["shape"] for tensor in tensors):
         return  # nothing is wrong where there is nothing
-    lines = _wrong_dtypes(report.json, dtype_name(dtype)) if dtype is not None else []
+    lines = _wrong_dtypes(report.json, _library.full_dtype(dtype)) if dtype is not None else []
     if not report and _cause(report.json):
         lines.append(_cause(report.json))
     if lines or not report:

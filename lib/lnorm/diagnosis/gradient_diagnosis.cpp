@@ -209,7 +209,17 @@ class GradientSearch {
                                                     {n, "n"},          {1 / n, "1/n"},
                                                     {rows, "R"},       {1 / rows, "1/R"},
                                                     {n * rows, "n R"}, {1 / n / rows, "1/(n R)"}};
-    for (const auto& [factor, text] : plain) {
+    const auto is_small = [](double whole) { return whole > 2 && whole <= 4096; };
+    std::vector<std::pair<double, std::string>> all(std::begin(plain), std::end(plain));
+    const double size = std::fabs(found);
+    for (const double whole : {std::round(size), std::round(1 / size)}) {
+      if (!is_small(whole)) continue;
+      const double number = std::copysign(size > 1 ? whole : 1 / whole, found);
+      all.emplace_back(number, size > 1
+                                   ? shortest_text(number, 0)
+                                   : concat(found < 0 ? "-" : "", "1/", shortest_text(whole, 0)));
+    }
+    for (const auto& [factor, text] : all) {
       const bool is_near = std::fabs(found / factor - 1) < kNear + error / std::fabs(found);
       if (is_near && is_cause(factor, text)) return;
     }

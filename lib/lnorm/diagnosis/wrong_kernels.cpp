@@ -1093,6 +1093,8 @@ std::string_view float32_advice() noexcept {
          "and JSON is read as float32 by --as float32";
 }
 
+std::string groups_option(std::int64_t groups) { return concat("--groups ", groups); }
+
 std::string axes_option(const std::string& axes, const std::string& affine_axes) {
   return "--axes " + axes + (affine_axes.empty() ? "" : " --affine-axes " + affine_axes);
 }

@@ -129,6 +129,8 @@ std::string_view float32_advice() noexcept;
 // The option that gives other axes.
 std::string axes_option(const std::string& axes, const std::string& affine_axes = {});
 
+std::string groups_option(std::int64_t groups);
+
 // The ids of what is found on other rows, or from the output itself, as patterns.
 inline constexpr std::string_view kAxesIds = "axes-*";
 inline constexpr std::string_view kOrderId = "memory-order";

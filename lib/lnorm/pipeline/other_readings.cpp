@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 #include "lnorm/diagnosis/row_estimate.hpp"
@@ -103,8 +104,10 @@ class ElementFit {
         is_measured ? losses_of({x, statistics}, formula, setting_.kernel.arithmetic, {})
                     : SumLosses{};
     const StatisticErrors errors = errors_of(statistics, formula, setting_.kernel, losses);
-    return lnorm::line_of(statistics, divisor_of(statistics.variance, formula), errors,
-                          setting_.kernel);
+    RowLine line = lnorm::line_of(statistics, divisor_of(statistics.variance, formula), errors,
+                                  setting_.kernel);
+    if (!errors.is_bounded) line.center_error = kNan;  // which explains nothing
+    return line;
   }
 
   // Of what is beyond half an ulp.
@@ -344,7 +347,7 @@ std::vector<OtherAxes> other_groups(const Plan& plan, const TensorInfo& x) {
   for (std::int64_t groups = 1; groups <= channels; ++groups) {
     if (groups == asked || channels % groups != 0) continue;
     OtherAxes& other = result.emplace_back(OtherAxes{.id = concat("groups-", groups),
-                                                     .option = concat("--groups ", groups),
+                                                     .option = groups_option(groups),
                                                      .axes = Axes(shape.size() - 1),
                                                      .shape = shape});
     std::iota(other.axes.begin(), other.axes.end(), 2);
