@@ -92,6 +92,34 @@ class Mistakes(unittest.TestCase):
             self.assertNotEqual(report.verdict, "right")
             self.assertNotIn("storage-start", str(report))
 
+    def test_right_kernels_that_fold(self):
+        random = np.random.default_rng(3)
+        for n in 1, 2, 3:
+            for _ in range(60):
+                x = (random.normal(size=(64, n)) * random.choice([1, 200])).astype(np.float32)
+                x = x if n == 1 else x[:, :1] + x * np.float32(1e-6) * random.integers(0, 2)
+                w, b = (random.normal(size=n).astype(np.float32) for _ in range(2))
+                m = x.sum(-1, keepdims=True) / np.float32(n)
+                r = 1 / np.sqrt(((x - m) ** 2).sum(-1, keepdims=True) / np.float32(n) + np.float32(EPS))
+                y = x * (r * w) + (b - m * r * w)
+                self.assertNotEqual(lnorm.check(x, y, w, b).verdict, "differs")
+        # 1 + weight, which comes in float64, cancels.
+        x, w = np.float32([[1, 2, 4, -3]]), np.array([-0.9999, 0.1, 0.2, -1.0003])
+        y = (x - x.mean()) / np.sqrt(x.var() + np.float32(EPS)) * (np.float32(1) + w.astype(np.float32))
+        self.assertEqual(lnorm.check(x, y, w, zero_centered_weight=True).verdict, "within rounding")
+
+    def test_no_narrow_arithmetic(self):
+        # Loops in float32 that leave out the last element, or of numbers in which nothing is told.
+        x = np.random.default_rng(0).normal(size=(128, 1000)).astype(np.float16)
+        k = x[:, :-1].astype(np.float32)
+        y = (x - mean(k)) / np.sqrt(k.var(-1, keepdims=True) + np.float32(EPS))
+        self.assertIsNone(lnorm.check(x, y.astype(np.float16)).cause)
+        random = np.random.default_rng(0)
+        x = (1000 + random.normal(size=(16, 4)) * 1e-4).astype(np.float32)
+        y = 1000 * random.normal(size=(16, 4)).astype(np.float32)
+        y[0, 0] = np.inf
+        self.assertIsNone(lnorm.check(x, y, eps=0).cause)
+
     def test_no_wrong_name(self):
         y = self.norm(self.x).astype(np.float32)
         y[-1] *= 1.5

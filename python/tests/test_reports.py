@@ -129,6 +129,29 @@ class Reports(unittest.TestCase):
         self.assertTrue(lnorm.check(xs, ys, weights))
         self.assertFalse(lnorm.compare(ys, xs))
 
+    def test_keep_going_judges_the_others(self):
+        x = np.arange(12, dtype=np.float32).reshape(3, 4) % 5
+        y = lnorm.layer_norm(x)
+        xs, ys = {"a": x, "b": x[:, :3], "c": x}, {"a": y, "b": y, "c": 2 * y}
+        with self.assertRaisesRegex(ValueError, "b has shape"):
+            lnorm.check(xs, ys)
+        report = lnorm.check(xs, ys, keep_going=True)
+        self.assertEqual((bool(report), report.exit_status), (False, 2))
+        found = {tensor["name"]: tensor.get("verdict", tensor.get("error")) for tensor in report.json["tensors"]}
+        self.assertEqual((found["a"], found["c"]), ("correctly rounded", "differs"))
+        self.assertIn("has shape", found["b"])
+
+    def test_keys_that_become_one_name_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "both 1 and '1' get the name '1'"):
+            lnorm.check({1: [[1.0, 2.0]], "1": [[1.0, 2.0]]}, {1: [[-1.0, 1.0]], "1": [[-1.0, 1.0]]})
+
+    def test_an_assertion_takes_any_name_of_a_dtype(self):
+        y = lnorm.layer_norm(np.float32([[1, 2, 4]]))
+        for dtype in "f4", "fp32", "FLOAT32", np.float32, "float32":
+            testing.assert_layer_norm(y, np.float32([[1, 2, 4]]), dtype=dtype)
+        with self.assertRaisesRegex(AssertionError, "y is float32, expected float16"):
+            testing.assert_layer_norm(y, np.float32([[1, 2, 4]]), dtype="half")
+
     def test_what_could_not_be_judged_is_not_right(self):
         nothing = lnorm.check(X, X * 9, mask=np.zeros(X.shape))
         self.assertEqual((bool(nothing), nothing.exit_status, nothing.verdict), (False, 2, "not judged"))

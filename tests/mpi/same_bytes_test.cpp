@@ -120,6 +120,9 @@ TEST_CASE("stats on ranks", "[mpi]") {
   }
   corpus.check("stats x.npy --json"_w);
   corpus.check("stats nan.npy --csv"_w);
+  for (const std::string tensor : {"x", "nan", "cube"}) {
+    corpus.check({"stats", tensor + ".npy", "--features", "--csv"});
+  }
   corpus.check("stats nothing.npy --csv"_w);
   corpus.check("stats nothing.npy --json --softmax"_w);
   corpus.check("stats x.npy --rows 3:2 --json"_w);

@@ -159,6 +159,13 @@ TEST_CASE("several tensors of a job are paired by their names") {
   CHECK(begins(
       lnorm_job_json(job.get()),
       R"({"schema":2,"command":"check","tensors":[{"name":"h.0","verdict":"correctly rounded")"));
+  // What is bound again takes the place of the first.
+  REQUIRE(lnorm_job_bind_member(job.get(), "output", "h.0", &input) == 0);
+  REQUIRE(lnorm_job_bind_member(job.get(), "weight", "h.1", &two) == 0);
+  CHECK(lnorm_job_run(job.get()) == 1);
+  CHECK(contains(lnorm_job_text(job.get()), "h.0: differs"));
+  CHECK(contains(lnorm_job_text(job.get()), "h.1: correctly rounded"));
+  CHECK(contains(lnorm_job_text(job.get()), "2 tensors, 1 correctly rounded, 1 differs"));
 }
 
 TEST_CASE("a job's errors say what does not fit, in the job's names") {
@@ -238,6 +245,7 @@ TEST_CASE("null pointers and tensors beyond memory are errors of a job") {
   lnorm_tensor tensor = tensor_of(x, kShape);
   CHECK(lnorm_job_set(job.get(), nullptr, "1") == 2);
   CHECK(lnorm_job_bind(job.get(), nullptr, &tensor) == 2);
+  CHECK(contains(lnorm_job_error(job.get()), "the role is a null pointer"));
   CHECK(lnorm_job_bind_member(job.get(), "input", nullptr, &tensor) == 2);
   CHECK(lnorm_job_result(job.get(), "y", nullptr) == 2);
   const std::int64_t huge[] = {std::int64_t{1} << 62, 4};

@@ -346,13 +346,13 @@ WorstRatio RowJudge::scale_of(const JudgedRow& row, const RowStatistics& statist
   if (!(determinant > 1e-6 * ww * pp)) return {};  // the row has no deviations
   const double scale = (ww * ep - wp * ew) / determinant;
   // What is left of an element's bound where mean and s are right goes into b by the element's part in the fit. A kernel
-  // may compute x / s - mean / s, so that products of the size of x and of the mean are rounded.
+  // may compute x (w / s) + (bias - mean w / s), so that products of the size of x and of the mean are rounded.
   const double unit = setting_.kernel.arithmetic.unit;
   const double smallest = setting_.kernel.arithmetic.smallest_normal;
-  const double x_roundings = setting_.kernel.rounds_x ? 2 : 1;
+  const double x_roundings = setting_.kernel.rounds_x ? 3 : 2;
   const auto own = [&](double w, double d, std::size_t i) {
     return std::fabs(w) * (unit *
-                               (x_roundings * std::fabs(row.x[i]) + std::fabs(statistics.mean) +
+                               (x_roundings * std::fabs(row.x[i]) + 3 * std::fabs(statistics.mean) +
                                 std::fabs(d)) /
                                errors.s_low +
                            smallest) +

@@ -121,6 +121,7 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .x_unit = kernel.rounds_x ? u : 0,
           .affine_unit = (kernel.adds_one ? 3 : 2) * u + 4 * kOwnUnit,
           .smallest = t,
+          .weight_unit = kernel.rounds_weight ? u : 0,
           .most = row.is_given ? kInfinity : std::sqrt(row.count) * (1 + g)};
 }
 

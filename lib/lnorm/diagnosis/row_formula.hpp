@@ -34,11 +34,12 @@ inline Arithmetic arithmetic_of(DType dtype) {
 }
 
 // g: what a sum of n terms loses that is added pairwise, by vectors or warps, relatively to the sum of their magnitudes. depth: the
-// additions that a term goes through, where they are known. [Higham 2002, 4.2; Higham and Mary 2019, SIAM J. Sci. Comput. 41(5)]
+// additions that a term goes through, where they are known. Of fewer than 4 terms as of 4: a kernel that folds mean and s into x a + b
+// rounds as often. [Higham 2002, 4.2; Higham and Mary 2019, SIAM J. Sci. Comput. 41(5)]
 inline double summation_error(double n, double unit,
                               const std::optional<std::int64_t>& depth = {}) {
   if (depth) return static_cast<double>(*depth) * unit;
-  const double h = std::min(n, std::log2(n) + 8);
+  const double h = std::min(std::max(n, 4.0), std::log2(n) + 8);
   return std::min(h, 4 * std::sqrt(h)) * unit;
 }
 
@@ -138,6 +139,7 @@ struct KernelModel {
   std::optional<std::int64_t> depth;  // of its sums
   bool rounds_x = false;              // x is a sum, or wider than the arithmetic
   bool adds_one = false;              // to the weight
+  bool rounds_weight = false;         // before that: it is wider than the arithmetic
 };
 
 // Statistics of a row that a kernel is given. An rstd stands for the variance 1 / rstd^2 without eps.
@@ -223,9 +225,9 @@ inline BoundedNumber xhat_of(const RowLine& line, double x) noexcept {
 inline BoundedNumber y_of(const RowLine& line, double x, double weight, double bias) noexcept {
   const auto [xhat, error] = xhat_of(line, x);
   const double product = xhat * weight;
-  return {product + bias, std::fabs(weight) * error +
-                              line.affine_unit * (std::fabs(product) + std::fabs(bias)) +
-                              line.smallest};
+  return {product + bias,
+          std::fabs(weight) * error + line.weight_unit * (std::fabs(weight) + 1) * std::fabs(xhat) +
+              line.affine_unit * (std::fabs(product) + std::fabs(bias)) + line.smallest};
 }
 
 // weight and bias of every element.

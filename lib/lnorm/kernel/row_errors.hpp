@@ -24,6 +24,8 @@ struct RowLine {
   double x_unit = 0;        // relative error of x itself
   double affine_unit = 0;   // relative error of the product with weight, and of the sum with bias
   double smallest = 0;      // smallest normal number
+  double weight_unit =
+      0;  // error of the weight without the 1 that is added to it, relative to that
   double most = std::numeric_limits<double>::infinity();  // of |xhat|, whatever the sums lose
 };
 

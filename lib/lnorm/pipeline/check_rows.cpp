@@ -138,7 +138,9 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
           .rounding = options.rounding,
           .kernel = {arithmetic_of(options.arithmetic), options.depth,
                      is_sum || has_more_digits(plan.in, options.arithmetic),
-                     options.zero_centered_weight},
+                     options.zero_centered_weight,
+                     options.zero_centered_weight &&
+                         has_more_digits(weight.dtype(), options.arithmetic)},
           .output = OutputFormat(output),
           .saturates = plan.saturates,
           .affine = affine_numbers(weight, bias, plan),
