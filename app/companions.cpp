@@ -42,8 +42,7 @@ std::unique_ptr<TensorSource> parse_literal(const std::string& option, const std
   if (word == "nan") return parse_json(option, "NaN");
   if (word == "inf" || word == "+inf" || word == "infinity") return parse_json(option, "Infinity");
   if (word == "-inf" || word == "-infinity") return parse_json(option, "-Infinity");
-  const std::size_t end = content.find_last_of("]}");
-  if (end != content.npos && content.substr(end + 1).starts_with(':')) return nullptr;  // a member
+  if (names_member_of_literal(content)) return nullptr;
   try {
     return is_json_literal(text) || content == "null" ? parse_json(option, text) : nullptr;
   } catch (const Error& error) {

@@ -130,7 +130,8 @@ LNORM_API int lnorm_job_result(lnorm_job* job, const char* result, lnorm_tensor*
 LNORM_API int lnorm_job_bind_result(lnorm_job* job, const char* result, const lnorm_tensor* tensor);
 
 /* Does the work. Returns the program's exit status: 0 done, or what was judged agrees; 1 it does not; 2 an error, or
- * nothing could be judged: then lnorm_job_error is empty, and there is a report. */
+ * nothing could be judged: then lnorm_job_error is empty, and there is a report. With keep-going the errors of single tensors are in
+ * the report. */
 LNORM_API int lnorm_job_run(lnorm_job* job);
 
 /* Ends the run soon, or the next one at once, with status 2; the one after that goes on. Any thread may call it while lnorm_job_run

@@ -8,8 +8,8 @@
 
 namespace lnorm {
 
-// The sums of one feature, an element of the row, over some rows. They are merged in order, and to twice the digits, so that those of
-// several processes, which merge their own first, have the same bits.
+// The sums of one feature, an element of the row, over some rows. They are merged in order. Sums are kept to twice the digits: so they
+// are the same bits where several processes merge their own rows first.
 // [Chan, Golub, LeVeque 1983, "Algorithms for computing the sample variance"]
 struct FeatureSums {
   // All but the counts are of finite elements.
@@ -20,7 +20,7 @@ struct FeatureSums {
   std::int64_t non_finite = 0;
   std::int64_t finite = 0;
   std::int64_t first_non_finite = -1;  // the row of the first; -1: there is none
-  // What was merged, and the squares without their last rounding.
+  // The exact sum of what was merged; 0 before that, where mean times finite is it. What the last rounding of squares leaves.
   double sum = 0;
   double sum_low = 0;
   double squares_low = 0;

@@ -1089,8 +1089,7 @@ std::string eps_option(const std::string& eps) { return "--eps " + eps; }
 
 std::string_view float32_advice() noexcept {
   return "it is as far off as float32 is: --arithmetic float32 judges a kernel that computes in "
-         "it, "
-         "and JSON is read as float32 by --as float32";
+         "it, and JSON is read as float32 by --as float32";
 }
 
 std::string groups_option(std::int64_t groups) { return concat("--groups ", groups); }

@@ -134,6 +134,13 @@ const Remedy kElementsAlone{Remedy::Setting::raw_elements};
 
 bool starts_literal(std::string_view word) { return trimmed_json(word).find_first_of("[{") == 0; }
 
+// Where a member of JSON is named behind it; npos: none is.
+std::size_t colon_after_literal(std::string_view word) {
+  const std::size_t end = word.find_last_of("]}");
+  const bool is_named = end != word.npos && word.substr(end + 1).starts_with(':');
+  return is_named ? end + 1 : word.npos;
+}
+
 struct TensorName {
   std::string path;
   std::optional<std::string> member = {};
@@ -154,10 +161,9 @@ TensorName split_name(const std::string& name, const ReadOptions& options) {
   };
   if (is_there(name)) return {name, {}, is_folder};
   if (starts_literal(name)) {
-    const std::size_t end = std::min(name.find_last_of("]}"), name.size() - 1) + 1;
-    return end < name.size() && name[end] == ':'
-               ? TensorName{name.substr(0, end), name.substr(end + 1)}
-               : TensorName{name, {}};
+    const std::size_t colon = colon_after_literal(name);
+    return colon < name.size() ? TensorName{name.substr(0, colon), name.substr(colon + 1)}
+                               : TensorName{name, {}};
   }
   for (std::size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
        colon = name.rfind(':', colon - 1)) {
@@ -382,6 +388,10 @@ std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> wo
     }
   }
   return all;
+}
+
+bool names_member_of_literal(std::string_view word) {
+  return starts_literal(word) && colon_after_literal(word) != word.npos;
 }
 
 bool is_json_literal(const std::string& word) { return starts_literal(word) && !os::status(word); }

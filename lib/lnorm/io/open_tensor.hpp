@@ -105,6 +105,8 @@ std::variant<Selection, TensorLines> open_inputs(std::span<const std::string> wo
 
 // Whether a word is JSON, and no file is called so.
 bool is_json_literal(const std::string& word);
+// Whether a word is JSON and the name of a member behind it.
+bool names_member_of_literal(std::string_view word);
 
 // "-" and "-:MEMBER".
 bool is_standard_input(std::string_view name) noexcept;

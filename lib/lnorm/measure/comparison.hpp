@@ -139,8 +139,8 @@ struct Comparison : ComparedElements {
 
   // If the shapes differ nothing else has been looked at.
   bool same_shape = false;
-  bool has_errors =
-      true;  // false: errors stays empty, which only criteria of all pairs together need
+  // Whether errors are summed up, which only criteria of all pairs together and reports need.
+  bool has_errors = true;
 
   std::optional<MismatchedRows> rows;  // if asked for
 

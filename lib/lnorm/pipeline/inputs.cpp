@@ -373,7 +373,11 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   if (!weight.is_uniform() || !bias.is_uniform()) affine.set_layout(plan.affine);
   const MutantInputs inputs{
       .x = *x, .weight = weight_of_rows, .bias = bias_of_rows, .affine = affine};
-  const MutantOptions how{adds_one, rounding, choose, criteria, {}, true};
+  const MutantOptions how{.zero_centered_weight = adds_one,
+                          .rounding = rounding,
+                          .choose = choose,
+                          .criteria = criteria,
+                          .until_caught = true};
   const RunOptions run_options{.threads = options.threads};
   if (quantizes) {
     return try_quantized_mutants(inputs, {*options.quantization}, plan, backends().front(), how,
@@ -388,7 +392,13 @@ std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
   const AffineTerm g_bias = bias.laid_out(backward.rows.affine);
   auto gradients = try_gradient_mutants(
       {.sources = {*x, *dy}, .weight = g_weight, .bias = g_bias, .parameters = made.weight.info},
-      backward, backends().front(), {adds_one, {}, choose, criteria, criteria, true}, run_options);
+      backward, backends().front(),
+      {.zero_centered_weight = adds_one,
+       .choose = choose,
+       .criteria = criteria,
+       .parameter_criteria = criteria,
+       .until_caught = true},
+      run_options);
   std::move(gradients.begin(), gradients.end(), std::back_inserter(tried));
   return tried;
 }

@@ -85,11 +85,8 @@ class GradientTrials {
   }
 
   Comparison comparison(Quantity of) const {
-    const Criteria& criteria = of == Quantity::dx ? options_.criteria : options_.parameter_criteria;
-    Comparison comparison =
-        begin_comparison(of == Quantity::dx ? plan_.rows.result() : inputs_.parameters, criteria);
-    comparison.has_errors = criteria.bounds_all_together();
-    return comparison;
+    if (of == Quantity::dx) return begin_trial(plan_.rows.result(), options_.criteria);
+    return begin_trial(inputs_.parameters, options_.parameter_criteria);
   }
 
   struct Slot : ExactGradients::Buffers {

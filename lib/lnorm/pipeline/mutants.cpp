@@ -97,9 +97,8 @@ class MutantTrials {
   }
 
   Comparison comparison(const Variant& variant) const {
-    Comparison comparison = begin_comparison(plan_.result(), options_.criteria);
+    Comparison comparison = begin_trial(plan_.result(), options_.criteria);
     comparison.actual.dtype = dtype_of(variant, plan_.out);
-    comparison.has_errors = options_.criteria.bounds_all_together();
     return comparison;
   }
 
@@ -267,6 +266,12 @@ class MutantTrials {
 };
 
 }  // namespace
+
+Comparison begin_trial(const TensorInfo& written, const Criteria& criteria) {
+  Comparison comparison = begin_comparison(written, criteria);
+  comparison.has_errors = criteria.bounds_all_together();
+  return comparison;
+}
 
 void require_passing(const Comparison& right, const TensorInfo& x) {
   const std::vector<Failure> failures = right.failures();

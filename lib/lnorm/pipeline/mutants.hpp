@@ -28,8 +28,8 @@ struct MutantOptions {
   ChooseKernel choose;     // empty: all
   Criteria criteria;       // of y, or of dx
   Criteria parameter_criteria = {};
-  // Whether a kernel is done with once an element does not pass, so that only this is known of it, but not how many do not.
-  // Requires criteria of each element alone.
+  // Whether a kernel is done with once an element does not pass: how many do not is not known then. Requires criteria of each
+  // element alone.
   bool until_caught = false;
 
   bool is_done(const Comparison& comparison) const {
@@ -67,6 +67,9 @@ std::vector<TriedMutant> try_gradient_mutants(const GradientMutantInputs& inputs
                                               const GradPlan& plan, const Backend& backend,
                                               const MutantOptions& options,
                                               const RunOptions& run_options);
+
+// A comparison with what is right, of which counts and the greatest error are read.
+Comparison begin_trial(const TensorInfo& written, const Criteria& criteria);
 
 // Throws Error unless the right result passes. x: what it was computed of.
 void require_passing(const Comparison& right, const TensorInfo& x);

@@ -296,7 +296,8 @@ struct Column {
   double half_ulp = 0;  // the largest, which is about what the fit is off
   double error = 0;     // of xhat
   double count = 0;
-  std::size_t rows = 0;  // that have such elements
+  std::size_t rows = 0;    // that have such elements
+  bool is_beyond = false;  // what is asked for does not explain one of them
   std::size_t last_row = static_cast<std::size_t>(-1);
 
   void add(double xhat, double actual, std::size_t row) {
@@ -331,7 +332,7 @@ struct Column {
   }
 };
 
-// The channels in other numbers of groups, where they are along axis 1: of a group norm, or of one over all axes behind it or from it on.
+// The channels, along axis 1, in other numbers of groups. The plan is that of a group norm, or normalizes all axes from axis 1 or 2 on.
 std::vector<OtherAxes> other_groups(const Plan& plan, const TensorInfo& x) {
   const bool is_split = x.split.has_value();
   const bool is_other = is_split ? *x.split != 1 : plan.axes.empty() || plan.axes.front() > 2;
@@ -588,7 +589,7 @@ struct Parameters {
   }
 };
 
-// Those along each single axis, where none are asked for; and those that are asked for, which are more.
+// Those along each single axis, where none are asked for; and last those that are asked for, which are more numbers.
 std::vector<Parameters> parameters_of(const Plan& plan, const Sample& sample,
                                       const KernelContext& context) {
   const auto n = static_cast<std::size_t>(sample.row_length());
@@ -620,142 +621,181 @@ std::vector<Parameters> parameters_of(const Plan& plan, const Sample& sample,
   return all;
 }
 
-std::optional<FormulaFit> explain_by_affine(const Plan& plan, const Sample& sample,
-                                            const KernelContext& context,
-                                            const Parameters& parameters) {
-  constexpr double kFewest = 4;        // elements, of which two may be anything
-  constexpr double kFewestOfSome = 8;  // where other parameters are right
-  constexpr std::size_t kFewestRows = 2;
-  const JudgeSetting& setting = *sample.setting;
-  const ElementFit lines(setting);
-  const auto n = static_cast<std::size_t>(sample.row_length());
-  std::vector<Column> columns;
-  AffineNumbers numbers;         // of each parameter: asked for, and then found
-  std::vector<char> are_beyond;  // those that what is asked for does not explain
-  std::vector<double> y;
-  std::vector<double> error;
-  std::vector<RowLine> of_rows;
-  const AffineNumbers none{std::vector<double>(n, 1), std::vector<double>(n, 0)};
-  for (std::size_t r = 0; r < sample.rows.size(); ++r) {
-    const SampleRow& row = sample.rows[r];
-    const AffineNumbers& asked = affine_of(row, setting);
-    of_rows.push_back(lines.line_of(row.x, setting.formula));
-    fill_line(of_rows.back(), row.x, asked, y, error);
-    for (std::size_t i = 0; i < n; ++i) {
+// Another weight or bias than the one asked for, by least squares.
+class OtherAffine {
+ public:
+  OtherAffine(const Plan& plan, const Sample& sample, const KernelContext& context,
+              const Parameters& parameters)
+      : plan_(plan),
+        sample_(sample),
+        context_(context),
+        parameters_(parameters),
+        setting_(*sample.setting),
+        fit_(setting_),
+        n_(static_cast<std::size_t>(sample.row_length())) {
+    for (std::size_t r = 0; r < sample_.rows.size(); ++r) add_row(r);
+  }
+
+  std::optional<FormulaFit> explanation() {
+    find();
+    const bool has_most = has_most_others();
+    const auto constants_allowed = has_most ? static_cast<double>(others_.size()) / 2 : 0;
+    // One ratio of all weights is another scale of the rows, not another weight.
+    const bool is_scale = biases_ == 0 && most_ratio_ <= least_ratio_;
+    constexpr double kFewestOfSome = 8;  // elements of a parameter, where others are right
+    if (most() == 0 || constants_ > constants_allowed || is_scale) return {};
+    if (!has_most && fewest_ < kFewestOfSome) return {};
+    const auto sums = fit();
+    if (!sums) return {};
+    return cause(std::string(kAffineId), words(), sums->sqnr());
+  }
+
+ private:
+  // Two points lie on any line. What one row alone has may come of its statistics.
+  static bool is_told(const Column& column) { return column.count >= 4 && column.rows >= 2; }
+
+  bool is_plain() const { return parameters_.along.empty() && plan_.affine.is_plain(); }
+  bool has_most_others() const { return static_cast<double>(others_.size()) >= 0.9 * told_; }
+  double most() const { return std::max(weights_, biases_); }
+
+  void add_row(std::size_t r) {
+    const SampleRow& row = sample_.rows[r];
+    const AffineNumbers& asked = affine_of(row, setting_);
+    const AffineNumbers none{std::vector<double>(n_, 1), std::vector<double>(n_, 0)};
+    lines_.push_back(fit_.line_of(row.x, setting_.formula));
+    std::vector<double> y;
+    std::vector<double> xhat;
+    std::vector<double> error;
+    std::vector<double> xhat_error;
+    fill_line(lines_.back(), row.x, asked, y, error);
+    fill_line(lines_.back(), row.x, none, xhat, xhat_error);
+    for (std::size_t i = 0; i < n_; ++i) {
       if (!row.is_kept(i)) continue;
-      const std::size_t k = parameters.of(r, i);
-      if (k >= columns.size()) {
-        columns.resize(k + 1);
-        are_beyond.resize(k + 1);
-        numbers.weight.resize(k + 1);
-        numbers.bias.resize(k + 1);
+      const std::size_t k = parameters_.of(r, i);
+      if (k >= columns_.size()) {
+        columns_.resize(k + 1);
+        numbers_.weight.resize(k + 1);
+        numbers_.bias.resize(k + 1);
       }
-      numbers.weight[k] = asked.weight[i];
-      numbers.bias[k] = asked.bias[i];
-      const double half_ulp = setting.output.half_ulp(std::fabs(y[i]) + error[i]);
-      if (std::fabs(row.actual[i] - y[i]) > error[i] + half_ulp) are_beyond[k] = 1;
-    }
-    fill_line(of_rows.back(), row.x, none, y, error);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!row.is_kept(i)) continue;
-      Column& column = columns[parameters.of(r, i)];
-      column.add(y[i], row.actual[i], r);
-      column.error = std::max(column.error, error[i]);
-      column.half_ulp =
-          std::max(column.half_ulp, setting.output.half_ulp(std::fabs(row.actual[i])));
+      numbers_.weight[k] = asked.weight[i];
+      numbers_.bias[k] = asked.bias[i];
+      const OutputFormat& output = setting_.output;
+      Column& column = columns_[k];
+      column.add(xhat[i], row.actual[i], r);
+      column.error = std::max(column.error, xhat_error[i]);
+      column.half_ulp = std::max(column.half_ulp, output.half_ulp(std::fabs(row.actual[i])));
+      const double bound = error[i] + output.half_ulp(std::fabs(y[i]) + error[i]);
+      column.is_beyond = column.is_beyond || std::fabs(row.actual[i] - y[i]) > bound;
     }
   }
-  const bool is_plain = parameters.along.empty() && plan.affine.is_plain();
-  const auto is_told = [&](const Column& column) {
-    return column.count >= kFewest && column.rows >= kFewestRows;
-  };
-  double told = 0;     // parameters
-  double weights = 0;  // of these, in which it is not the one asked for
-  double biases = 0;
-  double fewest = kInfinity;
-  NumberSet others{{}, std::ssize(columns), 0, {}};  // in which either is not
-  double constants = 0;  // that depend on no x, as where they are not written
-  // Of the weights found to those asked for: where one fits all it is the rows' scale that is another.
-  double least_ratio = kInfinity;
-  double most_ratio = -kInfinity;
-  for (std::size_t k = 0; k < columns.size(); ++k) {
-    if (!is_told(columns[k])) continue;
-    ++told;
-    fewest = std::min(fewest, columns[k].count);
-    const auto line = columns[k].line();
-    if (!line) continue;
-    const bool is_weight = std::fabs(line->weight - numbers.weight[k]) > line->weight_error;
-    const bool is_bias = std::fabs(line->bias - numbers.bias[k]) > line->bias_error;
-    const double ratio = line->weight / numbers.weight[k];
-    const double ratio_error = std::fabs(line->weight_error / numbers.weight[k]);
-    least_ratio = std::min(least_ratio, ratio + ratio_error);
-    most_ratio = std::max(most_ratio, ratio - ratio_error);
-    numbers.weight[k] = line->weight;
-    numbers.bias[k] = line->bias;
-    if (!is_weight && !is_bias && are_beyond[k] == 0) continue;
-    weights += is_weight ? 1 : 0;
-    biases += is_bias ? 1 : 0;
-    const auto number = static_cast<std::int64_t>(k);
-    others.numbers.push_back(is_plain ? column_of(plan.shape, plan.axes, number) : number);
-    constants += std::fabs(line->weight) <= 8 * columns[k].half_ulp ? 1 : 0;
-  }
-  const auto count_of_others = static_cast<double>(others.numbers.size());
-  const bool has_most = count_of_others >= 0.9 * told;
-  const double most = std::max(weights, biases);
-  if (most == 0 || constants > (has_most ? count_of_others / 2 : 0)) return {};
-  if (biases == 0 && most_ratio <= least_ratio) return {};
-  if (!has_most && fewest < kFewestOfSome) return {};
-  FormulaSums sums;
-  double looked = 0;
-  double bounds =
-      0;  // sum of their squares: of errors that may be anything within them it is three times theirs
-  double excess_of_exact = 0;
-  for (std::size_t r = 0; r < sample.rows.size(); ++r) {
-    const SampleRow& row = sample.rows[r];
-    AffineNumbers of_row = none;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t k = std::min(parameters.of(r, i), columns.size() - 1);
-      of_row.weight[i] = numbers.weight[k];
-      of_row.bias[i] = numbers.bias[k];
-    }
-    fill_line(of_rows[r], row.x, of_row, y, error);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!row.is_kept(i)) continue;
-      ++looked;
-      const Column& column = columns[parameters.of(r, i)];
+
+  // What each parameter is by the rows, where they tell it.
+  void find() {
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      const Column& column = columns_[k];
       if (!is_told(column)) continue;
-      const double off = std::fabs(row.actual[i] - y[i]);
-      if (!(off <= 2 * (error[i] + column.half_ulp))) return {};
-      ++sums.explained;
-      bounds += std::pow(error[i] + setting.output.half_ulp(std::fabs(row.actual[i])), 2);
-      sums.signal += y[i] * y[i];
-      sums.errors += off * off;
-      sums.excess += lines.squared_excess(row.actual[i], y[i]);
-      excess_of_exact += lines.squared_excess(row.actual[i], row.exact[i]);
+      ++told_;
+      fewest_ = std::min(fewest_, column.count);
+      const auto line = column.line();
+      if (!line) continue;
+      double& weight = numbers_.weight[k];
+      double& bias = numbers_.bias[k];
+      const bool is_weight = std::fabs(line->weight - weight) > line->weight_error;
+      const bool is_bias = std::fabs(line->bias - bias) > line->bias_error;
+      const double ratio_error = std::fabs(line->weight_error / weight);
+      least_ratio_ = std::min(least_ratio_, line->weight / weight + ratio_error);
+      most_ratio_ = std::max(most_ratio_, line->weight / weight - ratio_error);
+      weight = line->weight;
+      bias = line->bias;
+      if (!is_weight && !is_bias && !column.is_beyond) continue;
+      weights_ += is_weight ? 1 : 0;
+      biases_ += is_bias ? 1 : 0;
+      constants_ += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
+      const auto number = static_cast<std::int64_t>(k);
+      others_.push_back(is_plain() ? column_of(plan_.shape, plan_.axes, number) : number);
     }
   }
-  const auto explained = static_cast<double>(sums.explained);
-  const bool is_noise = sums.errors <= bounds / 3 * (1 + 4 / std::sqrt(explained));
-  const bool is_nearer = sums.excess <= excess_of_exact / 4;
-  if (!is_noise || !is_nearer || explained < looked / 2) return {};
-  std::vector<std::string_view> wrong;
-  std::vector<std::string_view> missing;
-  for (const auto& [changed, is_given, name] : {std::tuple(weights, context.has_weight, "weight"),
-                                                std::tuple(biases, context.has_bias, "bias")}) {
-    if (changed >= 0.1 * most) (is_given ? wrong : missing).emplace_back(name);
+
+  // How the rows fit that; nothing where rounding does not explain what is left.
+  std::optional<FormulaSums> fit() const {
+    FormulaSums sums;
+    double looked = 0;
+    double squared_bounds = 0;
+    double excess_of_exact = 0;
+    std::vector<double> y;
+    std::vector<double> error;
+    AffineNumbers numbers{std::vector<double>(n_, 1), std::vector<double>(n_, 0)};
+    for (std::size_t r = 0; r < sample_.rows.size(); ++r) {
+      const SampleRow& row = sample_.rows[r];
+      for (std::size_t i = 0; i < n_; ++i) {
+        if (!row.is_kept(i)) continue;
+        numbers.weight[i] = numbers_.weight[parameters_.of(r, i)];
+        numbers.bias[i] = numbers_.bias[parameters_.of(r, i)];
+      }
+      fill_line(lines_[r], row.x, numbers, y, error);
+      for (std::size_t i = 0; i < n_; ++i) {
+        if (!row.is_kept(i)) continue;
+        ++looked;
+        const Column& column = columns_[parameters_.of(r, i)];
+        if (!is_told(column)) continue;
+        const double off = std::fabs(row.actual[i] - y[i]);
+        if (!(off <= 2 * (error[i] + column.half_ulp))) return {};
+        ++sums.explained;
+        squared_bounds +=
+            std::pow(error[i] + setting_.output.half_ulp(std::fabs(row.actual[i])), 2);
+        sums.signal += y[i] * y[i];
+        sums.errors += off * off;
+        sums.excess += fit_.squared_excess(row.actual[i], y[i]);
+        excess_of_exact += fit_.squared_excess(row.actual[i], row.exact[i]);
+      }
+    }
+    // The mean square of errors that may be anywhere within bounds is a third of the bounds', and so many vary by chance.
+    const auto explained = static_cast<double>(sums.explained);
+    const bool is_rounding = sums.errors <= squared_bounds / 3 * (1 + 4 / std::sqrt(explained));
+    const bool is_nearer = sums.excess <= excess_of_exact / 4;
+    return is_rounding && is_nearer && explained >= looked / 2 ? std::optional(sums) : std::nullopt;
   }
-  std::string words;
-  for (const std::string_view name : wrong) {
-    words += concat(words.empty() ? "" : "; ", "the ", name, " is not the one that is given");
+
+  std::string words() const {
+    std::vector<std::string_view> wrong;
+    std::vector<std::string_view> missing;
+    const auto take = [&](double changed, bool is_given, std::string_view name) {
+      if (changed >= 0.1 * most()) (is_given ? wrong : missing).push_back(name);
+    };
+    take(weights_, context_.has_weight, "weight");
+    take(biases_, context_.has_bias, "bias");
+    std::string words = joined(wrong, "; ", [](std::string_view name) {
+      return concat("the ", name, " is not the one that is given");
+    });
+    if (!missing.empty()) {
+      words += concat(words.empty() ? "" : "; ", "y has a ", joined(missing, " and a "),
+                      parameters_.along, ", and none is given");
+    }
+    if (has_most_others()) return words;
+    NumberSet others{others_, std::ssize(columns_), 0, {}};
+    std::ranges::sort(others.numbers);
+    return concat(words, ", in ", words_of(others, is_plain() ? "column" : "parameter"));
   }
-  if (!missing.empty()) {
-    words += concat(words.empty() ? "" : "; ", "y has a ", joined(missing, " and a "),
-                    parameters.along, ", and none is given");
-  }
-  std::ranges::sort(others.numbers);
-  if (!has_most) words += ", in " + words_of(others, is_plain ? "column" : "parameter");
-  return cause(std::string(kAffineId), words, sums.sqnr());
-}
+
+  const Plan& plan_;
+  const Sample& sample_;
+  const KernelContext& context_;
+  const Parameters& parameters_;
+  const JudgeSetting& setting_;
+  const ElementFit fit_;
+  std::size_t n_;
+  std::vector<RowLine> lines_;        // of the rows
+  std::vector<Column> columns_;       // of the parameters
+  AffineNumbers numbers_;             // of each parameter: asked for, and then found
+  double told_ = 0;                   // parameters
+  double weights_ = 0;                // of these, in which it is not the one asked for
+  double biases_ = 0;                 // the same
+  std::vector<std::int64_t> others_;  // in which either is not
+  double constants_ = 0;       // of which y is the same whatever x is, as where it is not written
+  double fewest_ = kInfinity;  // elements of a parameter
+  double least_ratio_ = kInfinity;  // of weights found to those asked for, with their errors
+  double most_ratio_ = -kInfinity;
+};
 
 }  // namespace
 
@@ -792,20 +832,18 @@ std::optional<FormulaFit> explain_by_other_reading(TensorSource& x, const Plan& 
   if (is_whole) {
     const bool has_affine = context.has_weight || context.has_bias;
     found = explain_by_axes(input, plan, sample, other_axes(plan, has_affine), kAxesWords, choose);
-  }
-  if (!found) {
-    found = explain_by_axes(input, plan, sample, other_groups(plan, x.info()),
-                            "the channels are in another number of groups", choose);
-  }
-  if (is_whole) {
     if (!found) found = explain_by_order(input, plan, sample, choose);
     if (!found) found = explain_by_storage(x, plan, sample, choose, threads);
     if (!found) found = explain_by_exchange(plan, sample, choose);
     if (!found) found = explain_by_rows(x, plan, sample, choose, threads);
   }
+  if (!found) {
+    found = explain_by_axes(input, plan, sample, other_groups(plan, x.info()),
+                            "the channels are in another number of groups", choose);
+  }
   if (found || !choose(kAffineId) || sample.rows.empty()) return found;
   for (const Parameters& parameters : parameters_of(plan, sample, context)) {
-    if (!found) found = explain_by_affine(plan, sample, context, parameters);
+    if (!found) found = OtherAffine(plan, sample, context, parameters).explanation();
   }
   return found;
 }

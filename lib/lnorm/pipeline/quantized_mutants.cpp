@@ -55,7 +55,7 @@ class QuantizedTrial {
       if (mutant.is_other) kernels_.push_back(&mutant);
     }
     if (inputs.alone != nullptr) alone_.emplace(*inputs.alone, plan.axes, run_options.threads);
-    comparisons_.assign(1 + kernels_.size(), begin_comparison(plan.result(), options.criteria));
+    comparisons_.assign(1 + kernels_.size(), begin_trial(plan.result(), options.criteria));
   }
 
   std::vector<TriedMutant> run() {

@@ -20,6 +20,7 @@
 #include "lnorm/io/byte_slice.hpp"
 #include "lnorm/io/byte_source.hpp"
 #include "lnorm/io/members.hpp"
+#include "lnorm/io/memory_tensor.hpp"
 #include "lnorm/io/raw_tensor.hpp"
 #include "lnorm/io/tensor_source.hpp"
 #include "lnorm/io/torch/pickle_reader.hpp"
@@ -118,10 +119,8 @@ class StridedSource final : public RandomAccessSource {
     const std::int64_t first = from_storage ? 0 : offset_;
     const bool is_other = from_storage ? offset_ > 0 : !is_contiguous();
     if (!is_other || first + data_bytes(info()) > storage_->remaining().value_or(0)) return nullptr;
-    std::vector<std::int64_t> strides(info().shape.size(), 1);
-    for (std::size_t axis = strides.size(); axis-- > 1;) {
-      strides[axis - 1] = strides[axis] * info().shape[axis];
-    }
+    std::vector<std::int64_t> strides = c_strides(info());
+    for (std::int64_t& stride : strides) stride /= item_;
     return std::make_unique<StridedSource>(storage_, info(), first / item_, strides);
   }
 
