@@ -45,39 +45,6 @@ bool have_map(const RowLayout& layout, const Shape& shape) {
   return layout.axes().empty() || layout.axes().front() + layout.axes().size() == shape.size();
 }
 
-// The greatest finite magnitude of every row, of elements that are read twice for it.
-std::vector<double> row_maxima(const RowSource& elements, const RowLayout& layout,
-                               std::int64_t count, const RowMask* mask) {
-  std::vector<double> maxima(static_cast<std::size_t>(layout.rows()), kNoneFinite);
-  const auto chunk = std::make_unique<Chunk>();
-  TileBuffer buffer;
-  std::vector<RowRun> runs;
-  std::vector<char> kept;
-  const TensorInfo& info = elements.info();
-  for (std::int64_t first = 0; first < count; first += layout.block_elements()) {
-    const Tile tile{0, 1, first, std::min(layout.block_elements(), count - first)};
-    elements.read(tile, buffer);
-    for (std::int64_t start = 0; start < tile.count; start += kChunk) {
-      const std::int64_t size = std::min(kChunk, tile.count - start);
-      load(buffer.found + start * static_cast<std::int64_t>(item_size(info.dtype)), info.dtype,
-           info.byte_order, size, *chunk);
-      layout.cut(
-          first + start, size, [](std::int64_t) { return RowScale(); }, runs);
-      const double* next = chunk->high;
-      for (const RowRun& run : runs) {
-        double& greatest = maxima[static_cast<std::size_t>(run.row)];
-        kept.assign(static_cast<std::size_t>(run.count), 1);
-        if (mask != nullptr) mask->fill(run.row, run.column, run.count, kept.data());
-        for (const char is_left : kept) {
-          if (is_left != 0 && std::isfinite(*next)) greatest = std::max(greatest, std::fabs(*next));
-          ++next;
-        }
-      }
-    }
-  }
-  return maxima;
-}
-
 }  // namespace
 
 struct Comparer::Slot {
@@ -165,7 +132,7 @@ class Comparer::Pair {
     slots.resize(std::max(slots.size(), executor.slots()));
     for (Slot& slot : slots) slot.found = result_;
     if (!layout_.blocks_hold_rows() && extent_.items > 0) {
-      expected_maxima_ = row_maxima(*expected_elements_, layout_, extent_.items, mask());
+      expected_maxima_ = row_maxima(*expected_elements_);
     }
     for_each_block(
         extent_, executor, options_, slots,
@@ -229,11 +196,52 @@ class Comparer::Pair {
                   numbers(*expected_elements_, slot.expected), actual_.dtype);
     if (fit_ && fit_->is_identity()) fit_.reset();
     if (fit_ && !layout_.blocks_hold_rows()) {
-      actual_maxima_ = row_maxima(*actual_elements_, layout_, extent_.items, mask());
+      actual_maxima_ = row_maxima(*actual_elements_);
     }
   }
 
-  const RowMask* mask() const { return mask_ ? &*mask_ : nullptr; }
+  // The greatest finite magnitude of every row, of elements that are read twice for it.
+  std::vector<double> row_maxima(const RowSource& elements) const {
+    std::vector<double> maxima(static_cast<std::size_t>(layout_.rows()), kNoneFinite);
+    const Executor executor = executor_for_comparison(elements.info(), options_.threads);
+    std::vector<Slot> slots(executor.slots());
+    executor.run(
+        extent_.blocks(), {},
+        [&](std::int64_t block, std::size_t number) {
+          const std::int64_t first = block * extent_.items_of_block;
+          const Tile tile{0, 1, first, std::min(extent_.items_of_block, extent_.items - first)};
+          Slot& slot = slots[number];
+          elements.read(tile, slot.actual.buffer);
+          add_maxima(elements.info(), tile, slot, maxima);
+        },
+        {});
+    return maxima;
+  }
+
+  void add_maxima(const TensorInfo& info, const Tile& tile, Slot& slot,
+                  std::vector<double>& maxima) const {
+    for (std::int64_t start = 0; start < tile.count; start += kChunk) {
+      const std::int64_t count = std::min(kChunk, tile.count - start);
+      const Chunk& chunk = slot.actual.decoded(slot.actual.part(info, start, count));
+      layout_.cut(
+          tile.first + start, count, [](std::int64_t) { return RowScale(); }, slot.runs);
+      slot.kept.assign(static_cast<std::size_t>(count), 1);
+      if (mask_) fill_kept(count, slot);
+      std::int64_t i = 0;
+      for (const RowRun& run : slot.runs) {
+        double of_run = kNoneFinite;
+        for (const std::int64_t end = i + run.count; i < end; ++i) {
+          const double size = std::fabs(chunk.high[i]);
+          const bool counts = slot.kept[static_cast<std::size_t>(i)] != 0 && std::isfinite(size);
+          of_run = std::max(of_run, counts ? size : kNoneFinite);
+        }
+        // Others may look at the same row.
+        const std::atomic_ref greatest(maxima[static_cast<std::size_t>(run.row)]);
+        double known = greatest.load(std::memory_order_relaxed);
+        while (of_run > known && !greatest.compare_exchange_weak(known, of_run)) continue;
+      }
+    }
+  }
 
   // Says which elements of the slot's runs the mask leaves.
   void fill_kept(std::int64_t count, Slot& slot) const {

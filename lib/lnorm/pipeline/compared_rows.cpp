@@ -64,10 +64,22 @@ void RowLayout::cut(std::int64_t position, std::int64_t count,
                     std::vector<RowRun>& runs) const {
   runs.clear();
   for (const std::int64_t end = position + count; position < end;) {
-    const std::int64_t row = row_of(position);
-    const std::int64_t length = std::min(end - position, run_length_ - position % run_length_);
-    runs.push_back({length, row, column_of(position), scale_of(row)});
-    position += length;
+    std::int64_t row = row_of(position);
+    const std::int64_t column = column_of(position);
+    if (run_length_ > 1) {
+      const std::int64_t length = std::min(end - position, run_length_ - position % run_length_);
+      runs.push_back({length, row, column, scale_of(row)});
+      position += length;
+      continue;
+    }
+    // Along the last axis elements are of one row each.
+    const std::int64_t last = shape_.empty() ? 1 : shape_.back();
+    const std::int64_t step = shape_.empty() ? 0 : row_strides_.back();
+    for (std::int64_t left = std::min(end - position, last - position % last); left > 0; --left) {
+      runs.push_back({1, row, column, scale_of(row)});
+      row += step;
+      ++position;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -17,6 +18,7 @@
 #include "lnorm/diagnosis/row_estimate.hpp"
 #include "lnorm/measure/where.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
+#include "lnorm/pipeline/run.hpp"
 
 namespace lnorm {
 
@@ -462,9 +464,36 @@ std::optional<FormulaFit> explain_by_exchange(const Plan& plan, const Sample& sa
 }
 
 // A row of the output, and the rows of x of which it is the norm.
-struct FoundRow {
+class FoundRow {
+ public:
+  FoundRow(const SampleRow& found, const JudgeSetting& setting) : row(&found) {
+    for (std::size_t i = 0; i < found.x.size(); i += 1 + found.x.size() / 8) {
+      if (!found.is_kept(i)) continue;
+      points_.push_back({i, found.actual[i] - setting.affine.bias[i], setting.affine.weight[i],
+                         setting.output.half_ulp(found.actual[i])});
+    }
+  }
+
+  // Whether it is nearly the norm of x, at some elements.
+  bool is_like(std::span<const double> x, double mean, double s) const {
+    return std::ranges::all_of(points_, [&](const Point& point) {
+      const double product = (x[point.i] - mean) / s * point.weight;
+      const double most = (std::fabs(product) + std::fabs(point.weight)) / 32 + point.half_ulp;
+      return !(std::fabs(point.product - product) > most);
+    });
+  }
+
   const SampleRow* row;
   std::vector<std::int64_t> of = {};
+
+ private:
+  struct Point {
+    std::size_t i;
+    double product;  // of xhat and weight
+    double weight;
+    double half_ulp;
+  };
+  std::vector<Point> points_;
 };
 
 // Which rows of x they are. shape: of the numbers of rows.
@@ -521,7 +550,6 @@ std::string words_of(const std::vector<FoundRow>& found, std::int64_t rows, cons
 std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, const Sample& sample,
                                           const ChooseKernel& choose, int threads) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
-  constexpr std::int64_t kAtOnce = 65536;  // elements
   constexpr std::size_t kLooked = 16;
   constexpr std::size_t kMostAlike = 8;
   if (!choose(kRowsId) || element_count(plan.shape) > kMostElements) return {};
@@ -532,45 +560,40 @@ std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, con
     if (!are_finite(row.actual)) return {};
     ThreeValues values;
     for (const double one : row.actual) values.add(one);
-    if (values.are_there() && !fit.add_norm(row, row.x)) looked.push_back({&row});
+    if (values.are_there() && !fit.add_norm(row, row.x)) looked.emplace_back(row, setting);
   }
   std::vector<FoundRow> found;
   for (std::size_t i = 0; i < std::min(kLooked, looked.size()); ++i) {
     found.push_back(looked[i * looked.size() / std::min(kLooked, looked.size())]);
   }
-  const CheckRows rows(x, plan.axes, threads);
-  TileBuffer buffer;
-  std::vector<double> storage;
-  const std::int64_t at_once = std::max<std::int64_t>(1, kAtOnce / plan.row_length);
-  for (std::int64_t first = 0; !found.empty() && first < plan.rows; first += at_once) {
-    const RowsIn block = rows.read(first, std::min(at_once, plan.rows - first), buffer);
-    for (std::int64_t r = 0; r < block.rows; ++r) {
-      const auto numbers = decode(setting.backend, row_of(block, r), storage);
-      if (!are_finite(numbers)) continue;
-      const RowStatistics statistics = statistics_of(numbers, plan.formula);
-      const double s = divisor_of(statistics.variance, plan.formula);
-      // Nearly, at some elements.
-      const auto is_like = [&](const SampleRow& row) {
-        for (std::size_t i = 0; i < numbers.size(); i += 1 + numbers.size() / 8) {
-          const double weight = setting.affine.weight[i];
-          const double product = (numbers[i] - statistics.mean) / s * weight;
-          const double off = std::fabs(row.actual[i] - (product + setting.affine.bias[i]));
-          if (row.is_kept(i) && off > (std::fabs(product) + std::fabs(weight)) / 32 +
-                                          setting.output.half_ulp(row.actual[i])) {
-            return false;
-          }
-        }
-        return true;
-      };
-      for (FoundRow& one : found) {
-        if (one.of.size() < kMostAlike && is_like(*one.row) && fit.add_norm(*one.row, numbers)) {
-          one.of.push_back(first + r);
-        }
+  if (found.empty()) return {};
+  struct Alike {
+    std::size_t found;
+    std::int64_t of;
+    std::vector<double> x;
+  };
+  const auto find = [&](const RowBlock& block) {
+    std::vector<Alike> alike;
+    std::vector<double> storage;
+    for (std::int64_t r = 0; r < block.x.rows; ++r) {
+      const auto numbers = decode(setting.backend, row_of(block.x, r), storage);
+      const RowStatistics row = statistics_of(numbers, plan.formula);
+      const double s = divisor_of(row.variance, plan.formula);
+      for (std::size_t k = 0; k < found.size(); ++k) {
+        if (!found[k].is_like(numbers, row.mean, s) || !are_finite(numbers)) continue;
+        alike.push_back({k, block.first_row + r, {numbers.begin(), numbers.end()}});
       }
     }
-  }
-  const bool is_told =
-      !found.empty() && std::ranges::none_of(found, [](const auto& one) { return one.of.empty(); });
+    return alike;
+  };
+  const auto take = [&](const std::vector<Alike>& alike) {
+    for (const auto& [k, of, numbers] : alike) {
+      FoundRow& one = found[k];
+      if (one.of.size() < kMostAlike && fit.add_norm(*one.row, numbers)) one.of.push_back(of);
+    }
+  };
+  examine_rows(x, plan, {}, find, take, {.threads = threads});
+  const bool is_told = std::ranges::none_of(found, [](const auto& one) { return one.of.empty(); });
   const auto sums = is_told ? fit.found() : std::nullopt;
   if (!sums) return {};
   return cause(std::string(kRowsId), words_of(found, plan.rows, row_shape(plan.shape, plan.axes)),
@@ -603,11 +626,16 @@ std::vector<Parameters> parameters_of(const Plan& plan, const Sample& sample,
       const Shape at = index_of_element(plan.shape, plan.axes, row, static_cast<std::int64_t>(i));
       return static_cast<std::size_t>(at[axis]);
     };
-    Parameters& other = all.emplace_back(Parameters{.along = concat(" along axis ", axis)});
+    Parameters other{.along = concat(" along axis ", axis)};
+    std::set<std::size_t> seen;
     for (const SampleRow& row : sample.rows) {
       other.of_row.push_back(is_normalized ? 0 : index(row.number, 0));
+      seen.insert(other.of_row.back());
     }
+    // What one row alone has tells none.
+    if (!is_normalized && seen.size() == sample.rows.size()) continue;
     for (std::size_t i = 0; is_normalized && i < n; ++i) other.of_element.push_back(index(0, i));
+    all.push_back(std::move(other));
   }
   Parameters& asked = all.emplace_back();
   asked.copies = static_cast<std::size_t>(plan.affine.copies);
