@@ -195,8 +195,9 @@ class Checking {
     if (!arguments_.work.ranks->is_first()) return 0;
     save_report(arguments_.save_json, [&](ByteSink& out) { write_json_report(several, out); });
     save_report(arguments_.save_junit, [&](ByteSink& out) { write_junit(checks_, out); });
-    save_report(arguments_.rows_out,
-                [&](ByteSink& out) { write_rows_csv(*checks_.front().check.details, out); });
+    save_report(arguments_.rows_out, [&](ByteSink& out) {
+      write_rows_csv(*checks_.front().check.details, in_parallel(arguments_.work.threads), out);
+    });
     if (page_output_) {
       page_output_->write(
           concat(has(TensorRole::output) ? title_of(arguments_.tensors.at(TensorRole::output))

@@ -565,7 +565,9 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (arguments.page.is_wanted() && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
-  save_report(arguments.rows_out, [&](ByteSink& out) { write_rows_csv(comparison, out); });
+  save_report(arguments.rows_out, [&](ByteSink& out) {
+    write_rows_csv(comparison, in_parallel(arguments.work.threads), out);
+  });
   if (output) {
     output->write(concat(comparison.actual.name, " and ", comparison.expected.name), kCommand,
                   {page::comparison_section("comparison", "", comparison)});

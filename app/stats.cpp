@@ -80,6 +80,7 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
         FeatureReport report{{arguments.all, arguments.digits.value_or(3)}, arguments.top};
         if (name.several) report.tensor = name.title;
         report.has_names = std::exchange(is_first, false);
+        report.in_parallel = in_parallel(work.threads());
         write_report(arguments.report, std::tie(found, report), out, output_style(arguments.color));
         if (std::holds_alternative<Selection>(inputs)) shared.add(name.title, found);
       });

@@ -985,6 +985,18 @@ TEST_CASE("what explains no gradient is looked for in little memory", "[check]")
 #endif
 }
 
+TEST_CASE("what explains no row of very many is looked for in little memory", "[check]") {
+  const Workplace files;
+  constexpr std::int64_t kRows = 524'288;
+  files.write("x.npy", waves({kRows, 4}));
+  files.write("wrong.npy", waves({kRows, 4}, 0.7));
+  const Outcome found = files.run("check x.npy wrong.npy"_w);
+  CHECK(found.status == 1);
+#ifndef LNORM_SANITIZED  // which needs much more itself
+  CHECK(found.peak_kib < 100 * 1024);
+#endif
+}
+
 TEST_CASE("criteria decide over gradients too", "[check]") {
   const Workplace at;
   const std::string x = LNORM_DATA_DIR "/kernel/x.npy";

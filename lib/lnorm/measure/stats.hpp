@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lnorm/core/axes.hpp"
+#include "lnorm/core/in_parallel.hpp"
 #include "lnorm/core/moments.hpp"
 #include "lnorm/core/number.hpp"
 #include "lnorm/core/options.hpp"
@@ -145,6 +146,7 @@ struct Stats {
   std::span<const StatsColumn> columns;
   StatsSummary summary;
   EachStatsRow each_row;
+  InParallel in_parallel = one_by_one;  // for what is made of rows
   std::optional<StatsHistograms> histograms;
   std::optional<Top> top;  // which rows are reported, in place of all
 

@@ -340,6 +340,7 @@ Stats StatsObserver::stats(const TensorInfo& x) const {
   result.each_row = [rows = rows_](std::int64_t first, std::int64_t count, const auto& see) {
     rows->each_row(first, count, see);
   };
+  result.in_parallel = in_parallel(wanted_.threads);
   if (wanted_.histograms) result.histograms = histograms_;
   return result;
 }

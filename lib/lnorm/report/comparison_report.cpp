@@ -5,6 +5,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/report/comparison_words.hpp"
+#include "lnorm/report/in_order.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
@@ -425,7 +426,7 @@ void write_csv(const Comparison& comparison, ByteSink& bytes) {
   bytes.write(csv_names(line) + csv_line(line));
 }
 
-void write_rows_csv(const Comparison& comparison, ByteSink& bytes) {
+void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel, ByteSink& bytes) {
   const Shape rows = row_shape(comparison.actual.shape, comparison.row_max_axes);
   const auto record = [&](const RowErrors& row) -> Record {
     return {{"row", row.row},
@@ -435,7 +436,11 @@ void write_rows_csv(const Comparison& comparison, ByteSink& bytes) {
             {"index", index_of(row.row, rows), "", rows.size() > 1 ? "index" : kNoColumn}};
   };
   bytes.write(csv_names(record({})));
-  for (const RowErrors& row : comparison.failed_rows) bytes.write(csv_line(record(row)));
+  InOrder<const RowErrors*> lines(
+      in_parallel, [&](const RowErrors* row, std::string& text) { text += csv_line(record(*row)); },
+      [&](std::string_view text) { bytes.write(text); });
+  for (const RowErrors& row : comparison.failed_rows) lines.add(&row);
+  lines.finish();
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {

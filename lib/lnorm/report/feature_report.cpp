@@ -7,6 +7,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/members.hpp"
+#include "lnorm/report/in_order.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
@@ -134,9 +135,14 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
                       {"summary", over_features},
                       {"first_non_finite_index", stats.first_non_finite_index()}};
   JsonList list("stats", report, "features", bytes, options.top);
-  for (const std::int64_t number : reported(stats, options, 0)) {
-    list.add(record_of(stats.feature(number), number, stats.index(number)));
-  }
+  InOrder<std::int64_t> items(
+      options.in_parallel,
+      [&](std::int64_t number, std::string& text) {
+        append_item(record_of(stats.feature(number), number, stats.index(number)), text);
+      },
+      [&](std::string_view text) { list.add_text(text); });
+  for (const std::int64_t number : reported(stats, options, 0)) items.add(number);
+  items.finish();
   list.finish();
 }
 
@@ -147,9 +153,14 @@ void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink
     return record;
   };
   if (options.has_names) bytes.write(csv_names(line_of(Feature(), 0)));
-  for (const std::int64_t number : reported(stats, options, 0)) {
-    bytes.write(csv_line(line_of(stats.feature(number), number)));
-  }
+  InOrder<std::int64_t> lines(
+      options.in_parallel,
+      [&](std::int64_t number, std::string& text) {
+        text += csv_line(line_of(stats.feature(number), number));
+      },
+      [&](std::string_view text) { bytes.write(text); });
+  for (const std::int64_t number : reported(stats, options, 0)) lines.add(number);
+  lines.finish();
 }
 
 void write_text(const SharedFeatures& features, const Style& style, ByteSink& bytes) {

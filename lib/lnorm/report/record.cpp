@@ -107,30 +107,6 @@ struct ToJson {
   }
 };
 
-// Numbers in full precision.
-struct ToCsv {
-  std::string operator()(std::int64_t count) const { return std::to_string(count); }
-  std::string operator()(double value) const { return value_text(value); }
-  std::string operator()(Ulps value) const { return exact_text(value); }
-  std::string operator()(const Element& element) const {
-    return is_floating(element.dtype) ? value_text(element.value.high)
-                                      : value_text(element.value, element.dtype);
-  }
-  std::string operator()(const Shape& shape) const { return to_string(shape); }
-  std::string operator()(const std::string& text) const { return text; }
-  std::string operator()(const std::vector<std::string>& words) const { return joined(words, " "); }
-  std::string operator()(const Record& record) const {
-    return std::visit(*this, static_cast<const AnyValue&>(record.front().value));
-  }
-  std::string operator()(const std::vector<Record>& records) const {
-    return joined(records, " ", *this);
-  }
-  template <class Nothing>
-  std::string operator()(const Nothing&) const {
-    return "";
-  }
-};
-
 // Quoted where it must be [RFC 4180].
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
@@ -139,23 +115,52 @@ std::string csv_field(std::string_view text) {
   return field + '"';
 }
 
-template <class Visitor>
-auto visited(Visitor visitor, const AnyValue& value) {
-  return std::visit(visitor, value);
-}
+// Numbers in full precision.
+struct ToCsv {
+  std::string& text;
 
-template <class TextOf>
-std::string joined_columns(const Record& record, TextOf text_of) {
+  void operator()(std::int64_t count) const { text += std::to_string(count); }
+  void operator()(double value) const { append_value(value, text); }
+  void operator()(Ulps value) const { text += exact_text(value); }
+  void operator()(const Element& element) const {
+    if (is_floating(element.dtype)) return (*this)(element.value.high);
+    text += value_text(element.value, element.dtype);
+  }
+  void operator()(const Shape& shape) const { text += to_string(shape); }
+  void operator()(const std::string& words) const { text += words; }
+  void operator()(const std::vector<std::string>& words) const { text += joined(words, " "); }
+  void operator()(const Record& record) const {
+    std::visit(*this, static_cast<const AnyValue&>(record.front().value));
+  }
+  void operator()(const std::vector<Record>& records) const {
+    for (const Record& record : records) {
+      if (&record != records.data()) text += ' ';
+      (*this)(record);
+    }
+  }
+  template <class Nothing>
+  void operator()(const Nothing&) const {}
+};
+
+void append_csv(const AnyValue& value, std::string& text) { std::visit(ToCsv{text}, value); }
+
+// append: of a figure.
+template <class Append>
+std::string joined_columns(const Record& record, Append append) {
   std::vector<const Figure*> columns;
+  columns.reserve(record.size());
   for (const Figure& figure : record) {
     if (figure.column != kNoColumn) columns.push_back(&figure);
   }
-  std::ranges::stable_sort(columns, {}, [](const Figure* figure) { return figure->came; });
+  const auto came = [](const Figure* figure) { return figure->came; };
+  if (!std::ranges::is_sorted(columns, {}, came)) std::ranges::stable_sort(columns, {}, came);
   std::string line;
   for (const Figure* const figure : columns) {
-    line.append(figure == columns.front() ? "" : ",").append(text_of(*figure));
+    if (figure != columns.front()) line += ',';
+    append(*figure, line);
   }
-  return line + '\n';
+  line += '\n';
+  return line;
 }
 
 // The report up to the brace that closes it.
@@ -214,9 +219,13 @@ JsonList::JsonList(std::string_view command, const Record& head, std::string_vie
 }
 
 void JsonList::add(const Record& item) {
-  text_ = is_first_ ? "" : ",";
-  ToJson{text_}(item);
-  bytes_.write(text_);
+  text_.clear();
+  append_item(item, text_);
+  add_text(text_);
+}
+
+void JsonList::add_text(std::string_view items) {
+  bytes_.write(items.substr(is_first_ ? 1 : 0));
   is_first_ = false;
 }
 
@@ -226,18 +235,28 @@ void JsonList::finish(const Record& tail) {
   bytes_.write(text_ + "}\n");
 }
 
+void append_item(const Record& item, std::string& text) {
+  text += ',';
+  ToJson{text}(item);
+}
+
 std::string csv_names(const Record& record) {
-  return joined_columns(record, [](const Figure& figure) {
+  return joined_columns(record, [](const Figure& figure, std::string& line) {
     std::string name(figure.column.empty() ? figure.key : figure.column);
     std::ranges::replace(name, '.', '_');
-    return name;
+    line += name;
   });
 }
 
 std::string csv_line(const Record& record, std::size_t known) {
-  return joined_columns(record, [&](const Figure& figure) {
-    const bool is_known = static_cast<std::size_t>(&figure - record.data()) < known;
-    return is_known ? csv_field(visited(ToCsv(), figure.value)) : "";
+  return joined_columns(record, [&](const Figure& figure, std::string& line) {
+    if (static_cast<std::size_t>(&figure - record.data()) >= known) return;
+    const bool is_number = std::holds_alternative<double>(figure.value) ||
+                           std::holds_alternative<std::int64_t>(figure.value);
+    if (is_number) return append_csv(figure.value, line);
+    std::string field;
+    append_csv(figure.value, field);
+    line += csv_field(field);
   });
 }
 
@@ -277,7 +296,8 @@ std::string cell_text(const Value& value, int digits) {
   }
   const auto* const element = std::get_if<Element>(&value);
   if (element && is_floating(element->dtype)) return significant_text(element->value.high, digits);
-  const std::string text = visited(ToCsv(), value);
+  std::string text;
+  append_csv(value, text);
   return text.empty() ? "-" : text;
 }
 

@@ -111,6 +111,8 @@ class JsonList {
   JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes,
            const std::optional<Top>& top = {});
   void add(const Record& item);
+  // Items as append_item makes them.
+  void add_text(std::string_view items);
   void finish(const Record& tail = {});
 
  private:
@@ -119,6 +121,9 @@ class JsonList {
   std::string text_;  // of an item
   bool is_first_ = true;
 };
+
+// Appends an item of a JsonList.
+void append_item(const Record& item, std::string& text);
 
 // Lines of CSV: the columns' names, and a record. known: so many of its figures there are; the others are empty.
 std::string csv_names(const Record& record);

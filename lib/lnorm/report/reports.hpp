@@ -59,6 +59,7 @@ struct FeatureReport {
   std::optional<Top> top;
   std::optional<std::string> tensor = {};  // of several: CSV has this name in a column
   bool has_names = true;                   // CSV begins with the line of names
+  InParallel in_parallel = one_by_one;     // for what is made of features
 };
 void write_text(const FeatureStats& stats, const FeatureReport& options, const Style& style,
                 ByteSink& bytes);
@@ -98,7 +99,7 @@ void write_csv(const Comparison& comparison, ByteSink& bytes);
 void write_csv(const SetComparison& set, ByteSink& bytes);
 
 // row,elements,mismatched,max_abs: of rows that fail; and index where rows have several axes.
-void write_rows_csv(const Comparison& comparison, ByteSink& bytes);
+void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel, ByteSink& bytes);
 
 // ---- What a kernel made of a tensor: right, or wrong and how.
 

@@ -11,6 +11,7 @@
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/measure/histogram.hpp"
+#include "lnorm/report/in_order.hpp"
 #include "lnorm/report/numbers.hpp"
 #include "lnorm/report/record.hpp"
 #include "lnorm/report/reports.hpp"
@@ -356,15 +357,20 @@ Record record_of(const Stats& stats, const StatsSummary& summary) {
   return record;
 }
 
-// The rows that are reported, with their numbers in the whole tensor.
-void each_reported(const Stats& stats,
-                   const std::function<void(std::int64_t number, const StatsRow& row)>& see) {
+// Writes the rows that are reported, with their numbers in the whole tensor.
+void write_rows(const Stats& stats,
+                const std::function<void(const NumberedRow& row, std::string& text)>& append,
+                const std::function<void(std::string_view)>& write) {
+  InOrder<NumberedRow> rows(stats.in_parallel, append, write);
   if (stats.top) {
-    for (const NumberedRow& row : top_rows(stats)) see(stats.row_number(row.number), row.row);
-    return;
+    for (const NumberedRow& row : top_rows(stats)) {
+      rows.add({stats.row_number(row.number), row.row});
+    }
+  } else {
+    std::int64_t number = stats.row_number(0);
+    stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) { rows.add({number++, row}); });
   }
-  std::int64_t number = stats.row_number(0);
-  stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) { see(number++, row); });
+  rows.finish();
 }
 
 }  // namespace
@@ -387,9 +393,12 @@ void write_json(const Stats& stats, ByteSink& bytes) {
   const Record tail{{"summary", record_of(stats, stats.summary)},
                     {"first_non_finite_index", stats.first_index(stats.summary.input)}};
   JsonList list("stats", report, "rows", bytes, stats.top);
-  each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
-    list.add(record_of(stats, number, row));
-  });
+  write_rows(
+      stats,
+      [&](const NumberedRow& one, std::string& text) {
+        append_item(record_of(stats, one.number, one.row), text);
+      },
+      [&](std::string_view text) { list.add_text(text); });
   list.finish(tail);
 }
 
@@ -401,20 +410,21 @@ void write_csv(const Stats& stats, ByteSink& bytes) {
   const Shape rows = row_shape(stats.x.shape, stats.axes);
   if (rows.size() > 1) line += ",index";
   bytes.write(line + '\n');
-  each_reported(stats, [&](std::int64_t number, const StatsRow& row) {
-    line = std::to_string(number);
+  const auto append = [&](const NumberedRow& one, std::string& text) {
+    const auto& [number, row] = one;
+    text += std::to_string(number);
     for (const std::int64_t count : {row.input.non_finite, row.output.non_finite}) {
-      line += ',';
-      line += std::to_string(count);
+      text += ',';
+      text += std::to_string(count);
     }
     for (const StatsColumn& column : stats.columns) {
-      line += ',';
-      append_value(column.of(row), line);
+      text += ',';
+      append_value(column.of(row), text);
     }
-    if (rows.size() > 1) line += concat(",\"", to_string(index_of(number, rows)), '"');
-    line += '\n';
-    bytes.write(line);
-  });
+    if (rows.size() > 1) text += concat(",\"", to_string(index_of(number, rows)), '"');
+    text += '\n';
+  };
+  write_rows(stats, append, [&](std::string_view text) { bytes.write(text); });
 }
 
 }  // namespace lnorm
