@@ -20,7 +20,6 @@
 #include "lnorm/layout/reorder.hpp"
 #include "lnorm/layout/row_slice.hpp"
 #include "lnorm/layout/spooled_tensor.hpp"
-#include "lnorm/pipeline/summed_source.hpp"
 #include "options.hpp"
 
 namespace lnorm::app {
@@ -371,10 +370,15 @@ Plan Companions::plan(const TensorInfo& x, const InputName& name, const RowNeeds
 }
 
 std::unique_ptr<TensorSource> Companions::add_residual(std::unique_ptr<TensorSource> x, DType out,
-                                                       int threads) {
+                                                       int threads, SumRounding rounding) {
   if (!has(TensorRole::residual)) return x;
   auto residual = rows_beside(x->info(), all_.at(TensorRole::residual)->open());
-  return summed(std::move(x), std::move(residual), rounded_to(out), threads);
+  return summed(std::move(x), std::move(residual), rounded_to(out), threads, rounding);
+}
+
+bool Companions::may_have_other_sum(const TensorInfo& x, DType out) const {
+  return rounded_to(out) && may_round_twice(x.dtype, info(TensorRole::residual)->dtype, out) &&
+         std::ranges::none_of(all_, [](const auto& one) { return one.second->is_read_once(); });
 }
 
 TensorSource* Companions::residual_again(const TensorInfo& x) {

@@ -13,6 +13,7 @@
 #include "lnorm/layout/mask.hpp"
 #include "lnorm/pipeline/gradient_rows.hpp"
 #include "lnorm/pipeline/plan.hpp"
+#include "lnorm/pipeline/summed_source.hpp"
 
 namespace lnorm::app {
 
@@ -49,7 +50,9 @@ class Companions {
             std::optional<DType> out = {});
   // Opens that sum.
   std::unique_ptr<TensorSource> add_residual(std::unique_ptr<TensorSource> x, DType out,
-                                             int threads);
+                                             int threads, SumRounding rounding = SumRounding::once);
+  // Whether a kernel that adds in float32 may have another one, and all that it was given can be read again.
+  bool may_have_other_sum(const TensorInfo& x, DType out) const;
   // The residual with random access; null where it cannot be read again, or the sum is not rounded.
   TensorSource* residual_again(const TensorInfo& x);
 

@@ -52,6 +52,26 @@ TEST_CASE("x + residual is normalized exactly, or rounded first", "[residual]") 
   }
 }
 
+TEST_CASE("a kernel may add in float32 what is rounded to 16 bits", "[residual]") {
+  const Workplace place;
+  // 1 + 2^-11 + 2^-30 is nearer to 1 + 2^-10; in float32 it is a tie first.
+  place.write("sum.npy", npy_of<float>({4}, {1, 1 + 0x1p-10F, 1 + 0x1p-9F, 1 + 0x3p-10F}));
+  place.write("t.npy", npy_of<float>({4}, {0x1p-11F + 0x1p-30F, 0, 0, 0}));
+  place.shell_output(
+      "lnorm convert sum.npy --dtype float16 -o x.npy; lnorm x.npy --eps 0 -o by_float32.npy; "
+      "lnorm x.npy --eps 0 --residual t.npy --round sum --save-sum s.npy -o once.npy; "
+      "lnorm x.npy --eps 0 --weight 1.01 -o wrong.npy");
+  const auto status = [&](const std::string& output, const std::string& sum) {
+    const std::string saved = sum.empty() ? "" : " --actual-sum " + sum;
+    return place.shell_output("lnorm check x.npy " + output + saved +
+                              " --eps 0 --residual t.npy --round sum -q; echo $?");
+  };
+  CHECK(status("once.npy", "s.npy") == "0\n");
+  CHECK(status("by_float32.npy", "x.npy") == "0\n");
+  CHECK(status("wrong.npy", "") == "1\n");
+  CHECK(place.shell_output("lnorm compare once.npy by_float32.npy -q; echo $?") == "1\n");
+}
+
 TEST_CASE("x and the residual come in any order, format and way", "[residual][many]") {
   const SumFolder place;
   place.shell_output(

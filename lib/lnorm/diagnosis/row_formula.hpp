@@ -81,11 +81,19 @@ class OutputFormat {
 
   // v rounded to nearest, ties to even.
   double rounded(double v) const noexcept {
-    constexpr int kFloat = float_format(DType::float32).precision;
-    if (dtype_ == DType::float32 && format_.precision == kFloat) return static_cast<float>(v);
+    if (rounds_as_float()) return static_cast<float>(v);
     // The steps of a sum with it are 1.
     constexpr double kInteger = 0x1.8p52;
     return to_grid(v, [](double q) { return std::copysign((q + kInteger) - kInteger, q); });
+  }
+
+  // Each of them.
+  void round(std::span<double> values) const noexcept {
+    if (rounds_as_float()) {
+      for (double& v : values) v = static_cast<float>(v);
+    } else {
+      for (double& v : values) v = rounded(v);
+    }
   }
 
   // v rounded toward zero, as a kernel does that cuts bits off.
@@ -94,6 +102,11 @@ class OutputFormat {
   }
 
  private:
+  bool rounds_as_float() const noexcept {
+    constexpr int kFloat = float_format(DType::float32).precision;
+    return dtype_ == DType::float32 && format_.precision == kFloat;
+  }
+
   template <class ToInteger>
   double to_grid(double v, ToInteger to_integer) const noexcept {
     if (dtype_ == DType::float64 || !std::isfinite(v) || v == 0) return v;

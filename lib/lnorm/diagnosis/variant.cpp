@@ -475,13 +475,13 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
   const OutputFormat& output = sample.setting->output;
   const bool is_away = variant.result == Variant::Result::away;
   if (!is_away && variant.result != Variant::Result::truncated) {
+    if (variant.y_in) variant.y_in->round(result.y);
     for (double& y : result.y) {
-      if (variant.y_in) y = variant.y_in->rounded(y);
-      y = sample.setting->saturates && std::fabs(y) > output.greatest()
-              ? std::copysign(output.greatest(), y)
-              : output.rounded(y);
+      if (sample.setting->saturates && std::fabs(y) > output.greatest()) {
+        y = std::copysign(output.greatest(), y);
+      }
     }
-    return;
+    return output.round(result.y);
   }
   const bool is_precise = variant.rounding == Rounding{};
   const auto precise =

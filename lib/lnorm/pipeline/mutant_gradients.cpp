@@ -22,7 +22,7 @@ struct WrongGradient {
 // Adds results, each rounded once, to a comparison with exact ones.
 void compare_rounded(const OutputFormat& output, std::vector<double> results, const RowsIn& exact,
                      bool until_caught, Comparison& comparison) {
-  for (double& result : results) result = output.rounded(result);
+  output.round(results);
   compare_rows(exact, row_of_doubles(results), comparison, {}, until_caught);
 }
 

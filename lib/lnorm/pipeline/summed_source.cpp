@@ -20,8 +20,11 @@ namespace {
 class SummedSource final : public TensorSource {
  public:
   SummedSource(TensorInfo info, std::unique_ptr<TensorSource> x,
-               std::unique_ptr<TensorSource> residual)
-      : TensorSource(std::move(info)), x_(std::move(x)), residual_(std::move(residual)) {}
+               std::unique_ptr<TensorSource> residual, SumRounding rounding)
+      : TensorSource(std::move(info)),
+        x_(std::move(x)),
+        residual_(std::move(residual)),
+        rounding_(rounding) {}
 
   void read(std::vector<std::byte>& to, std::size_t bytes) override {
     const std::size_t elements = bytes / item();
@@ -79,11 +82,19 @@ class SummedSource final : public TensorSource {
     const auto row = [&](const TensorSource& source, std::span<const std::byte> data) {
       return RowsIn{data.data(), source.info().dtype, source.info().byte_order, 1, elements};
     };
-    add(row(*x_, x), row(*residual_, residual), {to.data(), info().dtype});
+    const RowsIn a = row(*x_, x);
+    const RowsIn b = row(*residual_, residual);
+    if (rounding_ == SumRounding::once) return add(a, b, {to.data(), info().dtype});
+    std::vector<float> sums(static_cast<std::size_t>(elements));
+    const auto bytes = std::as_writable_bytes(std::span(sums));
+    add(a, b, {bytes.data(), DType::float32});
+    round_row({bytes.data(), DType::float32, std::endian::native, 1, elements},
+              {to.data(), info().dtype});
   }
 
   std::unique_ptr<TensorSource> x_;
   std::unique_ptr<TensorSource> residual_;
+  SumRounding rounding_;
   std::vector<std::byte> x_elements_;
   std::vector<std::byte> residual_elements_;
 };
@@ -112,15 +123,25 @@ TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
   return sum;
 }
 
+bool may_round_twice(DType x, DType residual, DType rounded_to) noexcept {
+  const auto is_narrow = [](DType dtype) { return is_floating(dtype) && item_size(dtype) <= 2; };
+  const bool has_float32 = x == DType::float32 || residual == DType::float32;
+  const bool are_within =
+      (is_narrow(x) || x == DType::float32) && (is_narrow(residual) || residual == DType::float32);
+  return has_float32 && are_within && is_narrow(rounded_to);
+}
+
 std::unique_ptr<TensorSource> summed(std::unique_ptr<TensorSource> x,
                                      std::unique_ptr<TensorSource> residual,
-                                     std::optional<DType> rounded_to, int threads) {
+                                     std::optional<DType> rounded_to, int threads,
+                                     SumRounding rounding) {
   TensorInfo info = sum_info(x->info(), residual->info(), rounded_to);
   if (x->info().order != residual->info().order) {
     x = in_c_order(std::move(x), threads);
     residual = in_c_order(std::move(residual), threads);
   }
-  return std::make_unique<SummedSource>(std::move(info), std::move(x), std::move(residual));
+  return std::make_unique<SummedSource>(std::move(info), std::move(x), std::move(residual),
+                                        rounding);
 }
 
 }  // namespace lnorm

@@ -14,10 +14,18 @@ namespace lnorm {
 TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
                     std::optional<DType> rounded_to);
 
+// How a sum comes to be rounded: at once, or in float32 first, as kernels do that add in it. Of some sums near a tie that is another
+// number.
+enum class SumRounding { once, by_float32 };
+
+// Whether the two may differ for such tensors; wider arithmetic is not looked at.
+bool may_round_twice(DType x, DType residual, DType rounded_to) noexcept;
+
 // The sum, as sum_info has it: with random access if both have them. What is not in its order is brought there,
 // perhaps by way of a temporary file, by so many threads. Throws Error.
 std::unique_ptr<TensorSource> summed(std::unique_ptr<TensorSource> x,
                                      std::unique_ptr<TensorSource> residual,
-                                     std::optional<DType> rounded_to, int threads);
+                                     std::optional<DType> rounded_to, int threads,
+                                     SumRounding rounding = SumRounding::once);
 
 }  // namespace lnorm
