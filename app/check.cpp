@@ -209,6 +209,14 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
+  // A divisor of n is asked for in place of --unbiased, not beside it.
+  void replace_unbiased(std::vector<std::string>& options) const {
+    const auto ddof = std::ranges::find(options, "--ddof 0");
+    if (ddof == options.end() || arguments_.first_of("--unbiased").empty()) return;
+    options.erase(ddof);
+    options.emplace_back("without --unbiased");
+  }
+
   // By rows of x, or of its sum with the residual.
   std::vector<NamedCheck> judged(TensorSource& source, TensorSource& alone, const TensorInfo& x,
                                  const InputName& name, const Plan& plan, const Affine& affine,
@@ -231,6 +239,9 @@ class Checking {
     if (has(TensorRole::dy)) check_gradients(source, x, name, options, found);
     // Beside dx, mean and the like.
     if (has(TensorRole::output) && found.size() > 1 && !name.several) found.front().name = "y";
+    for (NamedCheck& one : found) {
+      for (FormulaFit& fit : one.check.diagnosis.explanations) replace_unbiased(fit.options);
+    }
     return found;
   }
 

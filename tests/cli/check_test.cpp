@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -983,6 +984,44 @@ TEST_CASE("what explains no gradient is looked for in little memory", "[check]")
 #ifndef LNORM_SANITIZED  // which needs much more itself
   CHECK(found.peak_kib < 200 * 1024);
 #endif
+}
+
+TEST_CASE("a cause is not named without what speaks for it", "[check]") {
+  const Workplace files;
+  // What the check of a wrong output says; change(y, i).
+  const auto explanations = [&](float mean,
+                                const std::function<float(float, std::size_t)>& change) {
+    std::vector<float> x;
+    for (int i = 0; i < 64 * 96; ++i) x.push_back(static_cast<float>(i * i % 9973) / 9973 + mean);
+    files.write("x.npy", npy_of<float>({64, 96}, x));
+    files.output("x.npy -o y.npy"_w);
+    const std::string bytes = files.read("y.npy");
+    std::vector<float> y(x.size());
+    const std::size_t size = y.size() * sizeof(float);
+    std::memcpy(y.data(), bytes.data() + bytes.size() - size, size);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = change(y[i], i);
+    files.write("wrong.npy", npy_of<float>({64, 96}, y));
+    const Outcome found = files.run("check x.npy wrong.npy --json"_w);
+    CHECK(found.status == 1);
+    return json::parse(found.out)["explanations"].dump();
+  };
+  // Each row's 1 / s comes out too small; one pass would go either way.
+  const auto scaled = [](float y, std::size_t i) {
+    return y * (1 - 0x1p-13F * static_cast<float>(1 + i / 96 % 3));
+  };
+  CHECK(explanations(8, scaled).find("one-pass") == std::string::npos);
+  const auto lost = [](float y, std::size_t i) { return i == 98 ? INFINITY : y; };
+  CHECK(explanations(0, lost).find("other-affine") == std::string::npos);
+  const auto shifted = [](float y, std::size_t) { return y - 1e-5F; };
+  CHECK(explanations(0, shifted).find("other-affine") == std::string::npos);
+}
+
+TEST_CASE("the options of a divisor take the place of --unbiased", "[check]") {
+  const Workplace files;
+  files.write("x.npy", waves({32, 64}));
+  files.output("x.npy -o y.npy"_w);
+  const std::string text = files.run("check x.npy y.npy --unbiased"_w).out;
+  CHECK(text.find("(ddof-0; without --unbiased)") != std::string::npos);
 }
 
 TEST_CASE("what explains no row of very many is looked for in little memory", "[check]") {

@@ -1083,6 +1083,9 @@ FormulaFit described(const Proof& proof, const KernelContext& context) {
     result.ids.push_back(kernel->id);
     result.options.push_back(option_of(*kernel, context));
   }
+  // What is to be left out has no end but that of the line.
+  std::ranges::stable_partition(
+      result.options, [](const std::string& option) { return !option.starts_with("without"); });
   // Part of the options gives something else.
   if (std::ranges::count(result.options, "") > 0) result.options.clear();
   return result;

@@ -264,14 +264,18 @@ bool is_evident(const Variant& variant, const Sample& sample) {
               freedom * 2 * (found.divisor * found.divisor_error + unit * variance), format);
   }
   if (contents.size() < kFewestToTell) return false;
-  // Sums lose far less than their bound, as a rule. Rows that lose next to nothing speak against one pass.
-  if (variant.one_pass) {
-    return reach >= kLeastReach / 50 && 10 * fits >= 9 * std::ssize(sample.rows);
-  }
-  if (sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
   // Rounding goes either way; what changes all rows in the same direction is another formula.
   const auto rows = static_cast<std::int64_t>(contents.size());
-  return reach >= kLeastReach && 5 * above > rows && 5 * above < 4 * rows;
+  const bool is_either_way = 5 * above > rows && 5 * above < 4 * rows;
+  // Sums lose far less than their bound, as a rule. Rows that lose next to nothing speak against one pass.
+  if (variant.one_pass) {
+    return is_either_way && reach >= kLeastReach / 50 && 10 * fits >= 9 * std::ssize(sample.rows);
+  }
+  if (sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
+  // Sums in the other dtype of 16 bits than x's take better evidence.
+  const bool is_of_other = item_size(sample.x_dtype) == 2 && item_size(format.dtype()) == 2 &&
+                           sample.x_dtype != format.dtype();
+  return is_either_way && !is_of_other && reach >= kLeastReach;
 }
 
 }  // namespace lnorm

@@ -76,6 +76,8 @@ class Sums {
   }
 
  private:
+  static constexpr std::size_t kBlock = 32;  // terms, whose sums are added one after another
+
   // by_order(sum): the sum of terms in each order.
   template <class ByOrder>
   void each_order(ByOrder by_order) const {
@@ -92,9 +94,18 @@ class Sums {
         return add(chain(t, 0, half), chain(t, half, t.size()));
       });
     }
-    for (const std::size_t lanes : {2U, 4U, 32U, 256U}) {
+    for (const std::size_t lanes : {2U, 4U, 16U, 32U, 256U}) {
       if (lanes >= n) break;
       by_order([this, lanes](const std::vector<V>& t) { return by_lanes(t, lanes); });
+    }
+    if (kBlock < n) {
+      by_order([this](const std::vector<V>& t) {
+        V sum{};
+        for (std::size_t i = 0; i < t.size(); i += kBlock) {
+          sum = add(sum, chain(t, i, std::min(i + kBlock, t.size())));
+        }
+        return sum;
+      });
     }
     for (std::size_t axis = 0; shape_.size() > 1 && axis < shape_.size(); ++axis) {
       by_order([this, axis](const std::vector<V>& t) { return by_axis(t, axis); });

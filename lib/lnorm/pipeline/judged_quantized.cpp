@@ -501,17 +501,27 @@ class QuantizedChecker {
     context.has_given = inputs.given != nullptr;
     Norms result{.is_sampled = std::ssize(sampled) < judge_.plan.rows};
     std::vector<FormulaFit>& found = result.fits;
+    // Rows that the norm asked for does not explain.
+    std::vector<const SampleRow*> wrong_rows;
+    for (const SampleRow& row : sample.rows) {
+      std::size_t unused = 0;
+      if (!explains_by(asked_for(setting), sample, row, unused)) wrong_rows.push_back(&row);
+    }
     for (const NamedKernel& kernel : *choose.kernels(Quantity::y, setting.normalized_shape)) {
       Variant variant = asked_for(setting);
       // Steps are rounded to another dtype than q's: rules of their own do that.
-      const bool is_norm = kernel.change(variant, context) && variant.is_norm() &&
+      const bool has_part = kernel.side == Side::both || setting.formula.has_mean();
+      const bool is_norm = has_part && kernel.change(variant, context) && variant.is_norm() &&
                            variant.rounding == setting.rounding;
       if (!is_norm || sample.rows.empty()) continue;
       std::size_t telling = 0;
       const bool explains = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
         return explains_by(variant, sample, row, telling);
       });
-      if (!explains || 2 * telling < sample.rows.size()) continue;
+      VariantRow made;
+      const bool has_wrong_row = std::ranges::any_of(
+          wrong_rows, [&](const SampleRow* row) { return evaluate(variant, sample, *row, made); });
+      if (!explains || !has_wrong_row || 2 * telling < sample.rows.size()) continue;
       if (found.empty()) {
         found.push_back(cause(kernel.id, kernel.words, kInfinity));
         const std::string option = option_of(kernel, context);

@@ -298,8 +298,8 @@ struct Column {
   double half_ulp = 0;  // the largest, which is about what the fit is off
   double error = 0;     // of xhat
   double count = 0;
-  std::size_t rows = 0;    // that have such elements
-  bool is_beyond = false;  // what is asked for does not explain one of them
+  std::size_t rows = 0;  // that have such elements
+  double beyond = 0;     // that what is asked for does not explain
   std::size_t last_row = static_cast<std::size_t>(-1);
 
   void add(double xhat, double actual, std::size_t row) {
@@ -670,6 +670,9 @@ class OtherAffine {
     const auto constants_allowed = has_most ? static_cast<double>(others_.size()) / 2 : 0;
     // One ratio of all weights is another scale of the rows, not another weight.
     const bool is_scale = biases_ == 0 && most_ratio_ <= least_ratio_;
+    // What hardly changes is not another one. Statistics that are a little off do that.
+    constexpr double kLeastChange = 0x1p-13;
+    if (!(change_ > kLeastChange * greatest_) || 10 * told_beyond_ < 9 * beyond_) return {};
     constexpr double kFewestOfSome = 8;  // elements of a parameter, where others are right
     if (most() == 0 || constants_ > constants_allowed || is_scale) return {};
     if (!has_most && fewest_ < kFewestOfSome) return {};
@@ -713,7 +716,7 @@ class OtherAffine {
       column.error = std::max(column.error, xhat_error[i]);
       column.half_ulp = std::max(column.half_ulp, output.half_ulp(std::fabs(row.actual[i])));
       const double bound = error[i] + output.half_ulp(std::fabs(y[i]) + error[i]);
-      column.is_beyond = column.is_beyond || std::fabs(row.actual[i] - y[i]) > bound;
+      column.beyond += std::fabs(row.actual[i] - y[i]) <= bound ? 0 : 1;
     }
   }
 
@@ -721,7 +724,10 @@ class OtherAffine {
   void find() {
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       const Column& column = columns_[k];
+      beyond_ += column.beyond;
+      greatest_ = std::max({greatest_, std::fabs(numbers_.weight[k]), std::fabs(numbers_.bias[k])});
       if (!is_told(column)) continue;
+      told_beyond_ += column.beyond;
       ++told_;
       fewest_ = std::min(fewest_, column.count);
       const auto line = column.line();
@@ -733,9 +739,11 @@ class OtherAffine {
       const double ratio_error = std::fabs(line->weight_error / weight);
       least_ratio_ = std::min(least_ratio_, line->weight / weight + ratio_error);
       most_ratio_ = std::max(most_ratio_, line->weight / weight - ratio_error);
+      change_ = std::max({change_, std::fabs(line->weight - weight) - line->weight_error,
+                          std::fabs(line->bias - bias) - line->bias_error});
       weight = line->weight;
       bias = line->bias;
-      if (!is_weight && !is_bias && !column.is_beyond) continue;
+      if (!is_weight && !is_bias && column.beyond == 0) continue;
       weights_ += is_weight ? 1 : 0;
       biases_ += is_bias ? 1 : 0;
       constants_ += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
@@ -821,6 +829,10 @@ class OtherAffine {
   std::vector<std::int64_t> others_;  // in which either is not
   double constants_ = 0;       // of which y is the same whatever x is, as where it is not written
   double fewest_ = kInfinity;  // elements of a parameter
+  double change_ = 0;          // the largest, with its error off
+  double greatest_ = 0;        // parameter
+  double beyond_ = 0;          // elements that what is asked for does not explain
+  double told_beyond_ = 0;     // those of parameters that the rows tell
   double least_ratio_ = kInfinity;  // of weights found to those asked for, with their errors
   double most_ratio_ = -kInfinity;
 };
