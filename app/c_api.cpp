@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -402,14 +403,14 @@ struct lnorm_job {
   const Option& option_of(const std::string& name) const {
     const std::string option = with_dashes(name);
     const Option* const found = find_option(command_.command, option);
-    if (found == nullptr || found->set == nullptr) {
+    if (found == nullptr) {
       try {
         fail_option(command_.command, option);
       } catch (const Error& error) {
         throw UnknownName(concat("there is no option ", printable(name)), error);
       }
     }
-    if (is_of_program(command_.command, *found)) {
+    if (found->set == nullptr || is_of_program(command_.command, *found)) {
       throw UnknownName(concat(option, " has no meaning here: results and reports are in memory"));
     }
     return *found;
@@ -567,6 +568,9 @@ int guarded(lnorm_job* job, Work work) noexcept {
     } catch (const Canceled& error) {
       fail(*job, LNORM_CANCELED, error.what());
     }
+  } catch (const std::length_error&) {  // more than could ever be
+    job->fault = LNORM_NO_MEMORY;
+    job->message = "no memory left";
   } catch (const std::bad_alloc&) {
     job->fault = LNORM_NO_MEMORY;
     job->message = "no memory left";  // short enough to need none

@@ -87,9 +87,9 @@ struct OptionValue {
       if (rest.size() < 2 || rest.front() != brackets[0] || rest.back() != brackets[1]) continue;
       rest = trim(rest.substr(1, rest.size() - 2));
       if (rest.ends_with(',')) rest.remove_suffix(1);  // as Python writes (3,)
-      if (rest.empty()) fail(text, "a list of integers: it is empty");
       break;
     }
+    if (rest.empty()) fail(text, "a list of integers: it is empty");
     std::vector<std::int64_t> values;
     for (const std::string_view part : split(rest, ',')) {
       values.push_back(integer_of(trim(part), "an integer (a list is written 1,2)"));
@@ -240,7 +240,9 @@ struct OptionValue {
   std::int64_t integer_of(std::string_view part, std::string_view expected) const {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size()) fail(part, expected);
+    const bool is_whole = end == part.data() + part.size();
+    if (is_whole && error == std::errc::result_out_of_range) fail(part, "within 64 bits");
+    if (error != std::errc{} || !is_whole) fail(part, expected);
     return value;
   }
 

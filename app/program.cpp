@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <new>
+#include <stdexcept>
 #include <variant>
 
 #include "commands.hpp"
@@ -75,6 +76,8 @@ Ending run_command(int argc, const char* const* argv, const Program& program, Ra
   } catch (const Error& error) {
     return {2, error.what(), hint_of(error)};
   } catch (const std::bad_alloc&) {
+    return {2, "not enough memory", ""};
+  } catch (const std::length_error&) {  // more than could ever be
     return {2, "not enough memory", ""};
   } catch (const std::exception& error) {
     return {2, error.what(), ""};

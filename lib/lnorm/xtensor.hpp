@@ -18,6 +18,7 @@
 #include <xtensor/xscalar.hpp>
 #endif
 
+#include "lnorm/core/error.hpp"
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/options.hpp"
 #include "lnorm/kernel/affine.hpp"
@@ -49,7 +50,8 @@
 namespace lnorm {
 
 // y has the shape of x and its value type, or double where that is an integer or bool. mean and
-// rstd are float64, whatever x is, and have x's shape with 1 in the place of the normalized axes.
+// rstd are float64, whatever x is, and have x's shape with 1 in the place of the normalized axes; of Groups,
+// the first axis and the groups.
 template <class T>
 struct LayerNormResult {
   xt::xarray<T> y;
@@ -58,7 +60,7 @@ struct LayerNormResult {
 };
 
 // Statistics of rows that are known, as the running ones of batch norm in evaluation: a number each for every row, in the shape
-// of LayerNormResult's, or with the normalized axes left out; or one for all rows. mean is empty by RMS.
+// of LayerNormResult's, or with the normalized axes left out; or one for all rows. By RMS mean is not read.
 struct KnownStatistics {
   xt::xarray<double> mean;
   xt::xarray<double> spread;  // the variance, 0 or more; or rstd
@@ -205,6 +207,9 @@ auto layer_norm_by(const xt::xexpression<E>& x, const KnownStatistics& known,
             return AffineTerm(of, std::vector<std::byte>(from, from + bytes), false);
           });
     };
+    if (known.spread.dimension() == 0 && known.spread() == 0) {
+      throw Error("spread is 0, as it is by default, expected the variance, or rstd with is_rstd");
+    }
     TensorInfo spread_info;
     TensorInfo mean_info;
     const AffineTerm mean =

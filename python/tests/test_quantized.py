@@ -46,7 +46,7 @@ def test_quantize_gives_q_and_scale():
     x, weight, bias = inputs(0)
     q, scale = lnorm.quantize(x, weight, bias)
     assert q.dtype == np.int8 and scale.shape == (8, 1) and scale.dtype == f32
-    assert_layer_norm(q, x, weight, bias, quantize="row", actual_scale=scale)
+    assert_layer_norm(q, x, weight, bias, quantize="row", dtype=q.dtype.name, actual_scale=scale)
     exact = lnorm.layer_norm(x, weight, bias, dtype="float64")
     assert np.abs(q * scale.astype(float) - exact).max() <= scale.max() * 0.5000001
     q, scale = lnorm.quantize(x, weight, bias, quantize="group:64", scale_power_of_two=True)

@@ -1016,6 +1016,16 @@ TEST_CASE("a cause is not named without what speaks for it", "[check]") {
   CHECK(explanations(0, shifted).find("other-affine") == std::string::npos);
 }
 
+TEST_CASE("a tensor without axes is a row of one element", "[check]") {
+  const Workplace files;
+  files.write("x.npy", npy_of<float>({}, {3}));
+  files.output("x.npy --bias 2 -o y.npy"_w);
+  CHECK(files.run("check x.npy y.npy --bias 2"_w).status == 0);
+  CHECK(files.run("check x.npy y.npy"_w).status == 1);
+  CHECK(files.run("check x.npy --dy y.npy --actual-dx x.npy"_w).status == 1);
+  CHECK(files.run("mutants x.npy --kernels no-bias --bias 2"_w).status == 0);
+}
+
 TEST_CASE("the options of a divisor take the place of --unbiased", "[check]") {
   const Workplace files;
   files.write("x.npy", waves({32, 64}));

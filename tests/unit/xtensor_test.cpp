@@ -234,6 +234,7 @@ TEST_CASE("layer_norm_by takes statistics that are known", "[xtensor][norms]") {
                      1e-13, 1e-13));
   CHECK_THROWS_AS(lnorm::layer_norm_by(x, {mean, variance}, options), lnorm::Error);
   CHECK_THROWS_AS(lnorm::layer_norm_by(x, {mean, -variance}, {}), lnorm::Error);
+  CHECK_THROWS_WITH(lnorm::layer_norm_by(x, {mean, {}}, options), Catch::StartsWith("spread is 0"));
   options.formula.rms = true;
   const xt::xarray<double> four = 4.0;
   options.formula.eps = 0;

@@ -80,7 +80,8 @@ struct NormalizedAxisList {
     Axes axes;
     for (const std::int64_t axis : list.axes) axes.push_back(resolve(axis));
     std::sort(axes.begin(), axes.end());
-    if (axes.empty()) throw Error("the list of axes is empty, expected at least one");
+    if (axes.empty() && !x.shape.empty())
+      throw Error("the list of axes is empty, expected at least one");
     const auto twice = std::adjacent_find(axes.begin(), axes.end());
     if (twice != axes.end()) {
       throw Error(concat(described(x), ", found axis ", *twice, " twice in the list of axes"));
