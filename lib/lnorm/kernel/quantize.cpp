@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -109,14 +110,24 @@ class RowQuantizer::Row {
     const Range range = range_of(first, count);
     const double most = std::max(std::fabs(range.min), std::fabs(range.max));
     const bool is_in_range = range.non_finite == 0 && most >= kLeastFloat;
+    const bool has_bias = !of_.last_.bias().empty();
     LargestQuotient result;
+    const std::size_t size = item_size(row_.dtype);
+    const auto bytes_of = [&](std::int64_t i) {
+      return row_.data + static_cast<std::size_t>(i) * size;
+    };
+    const std::byte* mean = nullptr;  // an x whose y is 0, whatever its weight
     for (std::int64_t i = first; i < first + count; ++i) {
+      if (mean != nullptr && std::memcmp(bytes_of(i), mean, size) == 0) continue;
       // The largest is among those that are rounded to the largest float.
       if (is_in_range && std::fabs(static_cast<double>(y_[static_cast<std::size_t>(i)])) != most) {
         continue;
       }
-      result.take(quotient(i));
+      const LargestQuotient of_element = quotient(i);
+      result.take(of_element);
       if (std::isnan(result.quotient)) break;
+      const bool may_repeat = of_element.is_zero && !has_bias && range.non_finite == 0;
+      if (may_repeat && normalizer_->is_mean(x(i))) mean = bytes_of(i);
     }
     return result;
   }

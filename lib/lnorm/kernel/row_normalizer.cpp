@@ -314,13 +314,16 @@ bool RowNormalizer::has_number(std::int64_t index, Number x) const {
 }
 
 bool RowNormalizer::is_zero(std::int64_t index, Number x) const {
-  const Element e = element(index, x, {1, DType::float64});
+  return is_zero(element(index, x, {1, DType::float64}));
+}
+
+bool RowNormalizer::is_zero(const Element& e) const {
   if (doubles_) {
     // What is within an error of 0 is 0 without one.
     const Bracket known = in_doubles(e);
     if (known.is_decided()) return known.least == 0;
   }
-  return exact().is_zero(x, {e.weight, e.bias});
+  return exact().is_zero(e.x, {e.weight, e.bias});
 }
 
 double RowNormalizer::resolve(std::int64_t index, Number x, const Quotient& quotient) const {

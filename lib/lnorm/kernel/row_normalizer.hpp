@@ -91,6 +91,10 @@ class RowNormalizer final : public Resolver,
   // Whether y of an element is a number, however large; and whether that is 0, however small.
   bool has_number(std::int64_t index, Number x) const;
   bool is_zero(std::int64_t index, Number x) const;
+  // The same of xhat.
+  bool is_mean(Number x) const {
+    return is_zero(Element{0, x, {1}, {}, {1, DType::float64}});
+  }
 
  private:
   friend RowLadder;
@@ -107,6 +111,7 @@ class RowNormalizer final : public Resolver,
   };
 
   Element element(std::int64_t index, Number x, const Quotient& quotient) const;
+  bool is_zero(const Element& element) const;
   void start_double_doubles() { start(Precision::double_doubles, center()); }
   void take_doubles(const Sums& row);
   void take_double_doubles(const Sums& row);
