@@ -1084,8 +1084,8 @@ FormulaFit described(const Proof& proof, const KernelContext& context) {
     result.options.push_back(option_of(*kernel, context));
   }
   // What is to be left out has no end but that of the line.
-  std::ranges::stable_partition(
-      result.options, [](const std::string& option) { return !option.starts_with("without"); });
+  std::stable_partition(result.options.begin(), result.options.end(),
+                        [](const std::string& option) { return !option.starts_with("without"); });
   // Part of the options gives something else.
   if (std::ranges::count(result.options, "") > 0) result.options.clear();
   return result;
