@@ -92,9 +92,7 @@ class RowNormalizer final : public Resolver,
   bool has_number(std::int64_t index, Number x) const;
   bool is_zero(std::int64_t index, Number x) const;
   // The same of xhat.
-  bool is_mean(Number x) const {
-    return is_zero(Element{0, x, {1}, {}, {1, DType::float64}});
-  }
+  bool is_mean(Number x) const { return is_zero(Element{0, x, {1}, {}, {1, DType::float64}}); }
 
  private:
   friend RowLadder;
