@@ -549,6 +549,11 @@ void fail(lnorm_job& job, int fault, const std::string& message, const std::stri
 }
 
 // Calls work, which returns a status; 2 after an error, which is kept.
+void fail_for_memory(lnorm_job& job) noexcept {
+  job.fault = LNORM_NO_MEMORY;
+  job.message = "no memory left";  // short enough to need none
+}
+
 template <class Work>
 int guarded(lnorm_job* job, Work work) noexcept {
   if (job == nullptr) return 2;
@@ -568,12 +573,10 @@ int guarded(lnorm_job* job, Work work) noexcept {
     } catch (const Canceled& error) {
       fail(*job, LNORM_CANCELED, error.what());
     }
-  } catch (const std::length_error&) {  // more than could ever be
-    job->fault = LNORM_NO_MEMORY;
-    job->message = "no memory left";
+  } catch (const std::length_error&) {  // a vector longer than any can be
+    fail_for_memory(*job);
   } catch (const std::bad_alloc&) {
-    job->fault = LNORM_NO_MEMORY;
-    job->message = "no memory left";  // short enough to need none
+    fail_for_memory(*job);
   } catch (const std::exception& error) {
     job->fault = LNORM_INVALID;
     job->message = error.what();

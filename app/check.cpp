@@ -160,11 +160,13 @@ class Checking {
     const auto source = rows(SumRounding::once);
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     auto found = judged(*source, *alone, x, name, plan, affine, options);
+    // A kernel that adds in float32 may be right by another sum.
     const auto fails = [](const NamedCheck& one) { return one.exit_status() != 0; };
     if (alone->has_random_access() && companions_.may_have_other_sum(x, plan.rounding) &&
         std::ranges::any_of(found, fails)) {
       const auto by_float32 = rows(SumRounding::by_float32);
-      auto again = judged(*by_float32, *alone, x, name, plan, affine, options);
+      auto again =
+          judged(*by_float32, *alone, x, name, plan, affine, {options.threads, {}, options.ranks});
       if (std::ranges::none_of(again, fails)) found = std::move(again);
     }
     work.end();
@@ -209,7 +211,7 @@ class Checking {
  private:
   bool has(TensorRole role) const { return companions_.has(role); }
 
-  // A divisor of n is asked for in place of --unbiased, not beside it.
+  // --ddof 0 is refused beside --unbiased, which must go.
   void replace_unbiased(std::vector<std::string>& options) const {
     const auto ddof = std::ranges::find(options, "--ddof 0");
     if (ddof == options.end() || arguments_.first_of("--unbiased").empty()) return;

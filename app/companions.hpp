@@ -51,7 +51,7 @@ class Companions {
   // Opens that sum.
   std::unique_ptr<TensorSource> add_residual(std::unique_ptr<TensorSource> x, DType out,
                                              int threads, SumRounding rounding = SumRounding::once);
-  // Whether a kernel that adds in float32 may have another one, and all that it was given can be read again.
+  // Whether a kernel that adds in float32 may have another sum, and all tensors can be read again.
   bool may_have_other_sum(const TensorInfo& x, DType out) const;
   // The residual with random access; null where it cannot be read again, or the sum is not rounded.
   TensorSource* residual_again(const TensorInfo& x);

@@ -77,7 +77,7 @@ Ending run_command(int argc, const char* const* argv, const Program& program, Ra
     return {2, error.what(), hint_of(error)};
   } catch (const std::bad_alloc&) {
     return {2, "not enough memory", ""};
-  } catch (const std::length_error&) {  // more than could ever be
+  } catch (const std::length_error&) {  // a vector longer than any can be
     return {2, "not enough memory", ""};
   } catch (const std::exception& error) {
     return {2, error.what(), ""};

@@ -1083,7 +1083,7 @@ FormulaFit described(const Proof& proof, const KernelContext& context) {
     result.ids.push_back(kernel->id);
     result.options.push_back(option_of(*kernel, context));
   }
-  // What is to be left out has no end but that of the line.
+  // "without" reads as being said of all that follow it, so it comes last.
   std::stable_partition(result.options.begin(), result.options.end(),
                         [](const std::string& option) { return !option.starts_with("without"); });
   // Part of the options gives something else.

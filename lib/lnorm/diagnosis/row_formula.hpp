@@ -87,7 +87,7 @@ class OutputFormat {
     return to_grid(v, [](double q) { return std::copysign((q + kInteger) - kInteger, q); });
   }
 
-  // Each of them.
+  // Rounds each of them so.
   void round(std::span<double> values) const noexcept {
     if (rounds_as_float()) {
       for (double& v : values) v = static_cast<float>(v);

@@ -76,8 +76,6 @@ class Sums {
   }
 
  private:
-  static constexpr std::size_t kBlock = 32;  // terms, whose sums are added one after another
-
   // by_order(sum): the sum of terms in each order.
   template <class ByOrder>
   void each_order(ByOrder by_order) const {
@@ -98,14 +96,9 @@ class Sums {
       if (lanes >= n) break;
       by_order([this, lanes](const std::vector<V>& t) { return by_lanes(t, lanes); });
     }
-    if (kBlock < n) {
-      by_order([this](const std::vector<V>& t) {
-        V sum{};
-        for (std::size_t i = 0; i < t.size(); i += kBlock) {
-          sum = add(sum, chain(t, i, std::min(i + kBlock, t.size())));
-        }
-        return sum;
-      });
+    for (const std::size_t block : {16U, 1024U}) {
+      if (block >= n) break;
+      by_order([this, block](const std::vector<V>& t) { return by_blocks(t, block); });
     }
     for (std::size_t axis = 0; shape_.size() > 1 && axis < shape_.size(); ++axis) {
       by_order([this, axis](const std::vector<V>& t) { return by_axis(t, axis); });
@@ -144,6 +137,15 @@ class Sums {
       for (std::size_t k = 0; k < left; ++k) sums[k] = add(sums[k], sums[k + left]);
     }
     return sums[0];
+  }
+
+  // Each block is summed first, then the sums.
+  V by_blocks(const std::vector<V>& t, std::size_t block) const {
+    V sum{};
+    for (std::size_t i = 0; i < t.size(); i += block) {
+      sum = add(sum, chain(t, i, std::min(i + block, t.size())));
+    }
+    return sum;
   }
 
   // The axis is summed first, then the sums.

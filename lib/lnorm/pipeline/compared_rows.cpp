@@ -72,7 +72,7 @@ void RowLayout::cut(std::int64_t position, std::int64_t count,
       position += length;
       continue;
     }
-    // Along the last axis elements are of one row each.
+    // Each element along the last axis is in another row.
     const std::int64_t last = shape_.empty() ? 1 : shape_.back();
     const std::int64_t step = shape_.empty() ? 0 : row_strides_.back();
     for (std::int64_t left = std::min(end - position, last - position % last); left > 0; --left) {

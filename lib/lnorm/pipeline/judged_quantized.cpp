@@ -501,7 +501,7 @@ class QuantizedChecker {
     context.has_given = inputs.given != nullptr;
     Norms result{.is_sampled = std::ssize(sampled) < judge_.plan.rows};
     std::vector<FormulaFit>& found = result.fits;
-    // Rows that the norm asked for does not explain.
+    // The norm asked for does not explain these.
     std::vector<const SampleRow*> wrong_rows;
     for (const SampleRow& row : sample.rows) {
       std::size_t unused = 0;

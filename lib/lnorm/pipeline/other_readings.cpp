@@ -632,7 +632,7 @@ std::vector<Parameters> parameters_of(const Plan& plan, const Sample& sample,
       other.of_row.push_back(is_normalized ? 0 : index(row.number, 0));
       seen.insert(other.of_row.back());
     }
-    // What one row alone has tells none.
+    // A parameter that one row alone has is never told.
     if (!is_normalized && seen.size() == sample.rows.size()) continue;
     for (std::size_t i = 0; is_normalized && i < n; ++i) other.of_element.push_back(index(0, i));
     all.push_back(std::move(other));
@@ -670,7 +670,7 @@ class OtherAffine {
     const auto constants_allowed = has_most ? static_cast<double>(others_.size()) / 2 : 0;
     // One ratio of all weights is another scale of the rows, not another weight.
     const bool is_scale = biases_ == 0 && most_ratio_ <= least_ratio_;
-    // What hardly changes is not another one. Statistics that are a little off do that.
+    // Statistics that are a little off look like a weight or bias that hardly changes.
     constexpr double kLeastChange = 0x1p-13;
     if (!(change_ > kLeastChange * greatest_) || 10 * told_beyond_ < 9 * beyond_) return {};
     constexpr double kFewestOfSome = 8;  // elements of a parameter, where others are right

@@ -14,8 +14,7 @@ namespace lnorm {
 TensorInfo sum_info(const TensorInfo& x, const TensorInfo& residual,
                     std::optional<DType> rounded_to);
 
-// How a sum comes to be rounded: at once, or in float32 first, as kernels do that add in it. Of some sums near a tie that is another
-// number.
+// How a sum is rounded: at once, or to float32 first, as by kernels that add in float32. Near a tie the two may differ.
 enum class SumRounding { once, by_float32 };
 
 // Whether the two may differ for such tensors; wider arithmetic is not looked at.

@@ -440,7 +440,7 @@ void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel,
       in_parallel, [&](const RowErrors* row, std::string& text) { text += csv_line(record(*row)); },
       [&](std::string_view text) { bytes.write(text); });
   for (const RowErrors& row : comparison.failed_rows) lines.add(&row);
-  lines.finish();
+  lines.flush();
 }
 
 void write_csv(const SetComparison& set, ByteSink& bytes) {

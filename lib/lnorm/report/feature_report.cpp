@@ -142,7 +142,7 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
       },
       [&](std::string_view text) { list.add_text(text); });
   for (const std::int64_t number : reported(stats, options, 0)) items.add(number);
-  items.finish();
+  items.flush();
   list.finish();
 }
 
@@ -160,7 +160,7 @@ void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink
       },
       [&](std::string_view text) { bytes.write(text); });
   for (const std::int64_t number : reported(stats, options, 0)) lines.add(number);
-  lines.finish();
+  lines.flush();
 }
 
 void write_text(const SharedFeatures& features, const Style& style, ByteSink& bytes) {

@@ -27,11 +27,11 @@ class InOrder {
 
   void add(Item item) {
     items_.push_back(std::move(item));
-    if (items_.size() == kBlocks * kItems) finish();
+    if (items_.size() == kBlocks * kItems) flush();
   }
 
-  // Follows the last.
-  void finish() {
+  // Writes what has not been written. Follows the last item.
+  void flush() {
     const std::size_t blocks = (items_.size() + kItems - 1) / kItems;
     in_parallel_(static_cast<std::int64_t>(blocks), [&](std::int64_t block) {
       const std::size_t first = static_cast<std::size_t>(block) * kItems;

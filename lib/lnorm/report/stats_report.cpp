@@ -370,7 +370,7 @@ void write_rows(const Stats& stats,
     std::int64_t number = stats.row_number(0);
     stats.each_row(0, stats.summary.rows, [&](const StatsRow& row) { rows.add({number++, row}); });
   }
-  rows.finish();
+  rows.flush();
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST_CASE("the text of items that several threads make comes in the order of the
       items.add(item);
       expected += std::to_string(item) + ' ';
     }
-    items.finish();
+    items.flush();
     CHECK(text == expected);
   }
 }
