@@ -60,17 +60,15 @@ Criteria criteria_of(const Arguments& arguments, const ToleranceOfNames* own, DT
 ChooseKernel kernel_choice(const Arguments& arguments) {
   std::vector<std::string> known;
   const bool is_check = arguments.command == kCheck;
-  if (is_check || !arguments.quantization) {
-    for (const WrongKernel& kernel : wrong_kernels()) {
-      const std::vector<std::string> ids = usual_ids(kernel);
-      known.insert(known.end(), ids.begin(), ids.end());
-      if (kernel.letter() == 'P')
-        known.push_back(concat(kernel.id.substr(0, kernel.id.find('P')), '*'));
-    }
-    // Numbers that outputs tell are found where there is an output.
-    known.insert(known.end(), kFoundIds.begin(),
-                 kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
+  for (const WrongKernel& kernel : wrong_kernels()) {
+    const std::vector<std::string> ids = usual_ids(kernel);
+    known.insert(known.end(), ids.begin(), ids.end());
+    if (kernel.letter() == 'P')
+      known.push_back(concat(kernel.id.substr(0, kernel.id.find('P')), '*'));
   }
+  // Numbers that outputs tell are found where there is an output.
+  known.insert(known.end(), kFoundIds.begin(),
+               kFoundIds.begin() + (is_check ? kFoundIds.size() : kWrittenIds));
   if (is_check || arguments.quantization) {
     for (const QuantizedKernel& kernel : quantized_kernels()) {
       const std::size_t number = kernel.id.find("{}");

@@ -89,6 +89,7 @@ void MutantReport::add(const std::string& input, const std::vector<TriedMutant>&
     }
     for (const TriedMutant::Trial& trial : one.trials) {
       if (!criteria_) criteria_ = trial.comparisons.front().criteria;
+      if (trial.has_scales) scale_criteria_ = trial.comparisons.back().criteria;
       Mutant::Outcome& outcome = found_or_added(mutant.outcomes, [&](const Mutant::Outcome& o) {
         return o.row == trial.row && o.is_backward == trial.is_backward && o.words == trial.words;
       });

@@ -23,7 +23,8 @@ struct TriedMutant {
     bool is_backward = false;
     std::vector<std::pair<Quantity, Variant>> formulas = {};  // each quantity that it changes
     std::vector<Comparison> comparisons = {};                 // one a tensor that it writes
-    std::string words = {};  // of one of several that have the same id and no row
+    std::string words = {};   // of one of several that have the same id and no row
+    bool has_scales = false;  // the last tensor is that of q's scales
   };
 
   std::string id;
@@ -69,6 +70,7 @@ class MutantReport {
   const std::vector<Mutant>& mutants() const noexcept { return mutants_; }
   // Of the first comparison; others may have another default.
   const std::optional<Criteria>& criteria() const noexcept { return criteria_; }
+  const std::optional<Criteria>& scale_criteria() const noexcept { return scale_criteria_; }
   std::int64_t tried() const;  // that are not equivalent
   std::vector<const Mutant*> survivors() const;
 
@@ -76,6 +78,7 @@ class MutantReport {
   std::vector<std::string> inputs_;
   std::vector<Mutant> mutants_;
   std::optional<Criteria> criteria_;
+  std::optional<Criteria> scale_criteria_;
 };
 
 }  // namespace lnorm

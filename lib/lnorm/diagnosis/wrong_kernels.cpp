@@ -1066,6 +1066,7 @@ std::span<const QuantizedKernel> quantized_kernels() {
       {"amax-without-residual", "the scale is that of INPUT alone, without the residual"},
       {"rounded-y", "y is rounded to {} before it is divided", "--round y"},
       {"unrounded-y", "y is not rounded before it is divided", "without --round y"},
+      {"drops-nan", "NaN is left out of the largest |y|"},
       {"no-scale", "q is y rounded, without the scale"},
       {"truncated", "the last rounding is toward zero"},
       {"away", "the last rounding is away from zero"},

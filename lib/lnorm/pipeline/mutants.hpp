@@ -44,9 +44,9 @@ std::vector<TriedMutant> try_mutants(const MutantInputs& inputs, const Plan& pla
                                      const Backend& backend, const MutantOptions& options,
                                      const RunOptions& run_options);
 
-// The same as try_mutants for the kernels of quantized_kernels(): compares q, as numbers, with what apply writes. The scales are not
-// compared: a wrong one shows in q, and kernels that save right ones wrongly are equivalent. A kernel computes in float64; where it and the
-// right one have the same q there, it is the exact q. On one thread.
+// The same as try_mutants for the kernels of quantized_kernels(), and for those of the norm, quantized as asked for: compares q, as
+// numbers, with what apply writes, and scales by the default tolerance of float32, unless they are given. A kernel computes in float64; where
+// it and the right one have the same number there, it is the exact one.
 std::vector<TriedMutant> try_quantized_mutants(const MutantInputs& inputs,
                                                const AskedQuantization& asked, const Plan& plan,
                                                const Backend& backend, const MutantOptions& options,

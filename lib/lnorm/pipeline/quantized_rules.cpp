@@ -29,7 +29,9 @@ constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
 
 bool always(const QuantizedContext&, double) { return true; }
 bool computes(const QuantizedContext& asked, double) { return !asked.is_given; }
-bool saves(const QuantizedContext& asked, double) { return asked.has_saved_scales; }
+bool saves(const QuantizedContext& asked, double) {
+  return asked.has_saved_scales || (asked.is_written && !asked.is_given);
+}
 bool is_int8(const QuantizedContext& asked, double) {
   return asked.quantization.dtype == DType::int8;
 }
@@ -155,6 +157,10 @@ constexpr Change kChanges[] = {
        rule.y = rule.amax_of = row.unrounded.y;
        rule.error = row.unrounded.bound;
      }},
+    // check judges no row whose numbers are not finite.
+    {"drops-nan",
+     [](const QuantizedContext& asked, double) { return asked.has_nan && computes(asked, 0); },
+     [](const RowOfKernel&, double, QuantizedRule& rule) { rule.drops_nan = true; }},
     {"no-scale", always,
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.has_no_scale = true; }},
     {"truncated", always, change_last<QuantizedRule::Last::truncated>},
@@ -205,6 +211,15 @@ std::span<const double> QuantizedRule::part(std::span<const double> all, std::in
   const std::int64_t begin = first / own * own;
   return all.subspan(static_cast<std::size_t>(begin),
                      static_cast<std::size_t>(std::min(own, std::ssize(all) - begin)));
+}
+
+double QuantizedRule::largest(std::span<const double> numbers) const {
+  double most = 0;
+  for (const double number : numbers) {
+    if (std::isnan(number) && !drops_nan) return kNan;
+    most = std::fmax(most, std::fabs(number));
+  }
+  return most;
 }
 
 double QuantizedRule::scale_of(double amax, bool is_zero) const {

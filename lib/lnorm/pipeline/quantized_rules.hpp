@@ -60,6 +60,7 @@ struct QuantizedRule {
   std::span<const double> y = {};
   std::span<const double> error = {};
   enum class Last { nearest, truncated, away, wraps } last = Last::nearest;
+  bool drops_nan = false;   // of the numbers whose largest is amax
   bool multiplies = false;  // the scale that is saved is 1 / scale
   bool has_no_scale = false;
   bool rounds_down = false;          // the scale, to a power of two
@@ -74,8 +75,13 @@ struct QuantizedRule {
   // Of all numbers of a row, those whose largest makes the scale of the group that begins at first. asked: as many have one.
   std::span<const double> part(std::span<const double> all, std::int64_t first,
                                std::int64_t asked) const;
+  // The largest size of some numbers; NaN if one is that counts.
+  double largest(std::span<const double> numbers) const;
   // The scale that an amax makes. is_zero: amax is 0.
   double scale_of(double amax, bool is_zero) const;
+  double saved(double found) const {
+    return multiplies ? OutputFormat(DType::float32).rounded(1 / found) : found;
+  }
   double result(const QuantizedGrid& grid, double y, double divisor) const;
 };
 
@@ -114,6 +120,8 @@ struct QuantizedContext {
   std::int64_t shared_scales = 0;  // as of Plan
   bool is_given = false;           // no scale is computed
   bool has_saved_scales = false;
+  bool is_written = false;  // as of KernelContext: what a kernel saves is known
+  bool has_nan = false;     // some y is not finite; false where not known
   bool has_residual = false;
   bool has_weight = false;
   bool has_bias = false;

@@ -72,13 +72,11 @@ ListedKernel listed_kernel(const QuantizedKernel& kernel) {
 
 std::vector<ListedKernel> listed_kernels(const ChooseKernel& choose, bool quantizes) {
   std::vector<ListedKernel> listed;
-  if (quantizes) {
-    for (const QuantizedKernel& kernel : quantized_kernels()) {
-      if (choose(kernel.id)) listed.push_back(listed_kernel(kernel));
-    }
-    return listed;
+  for (const QuantizedKernel& kernel : quantized_kernels()) {
+    if (quantizes && choose(kernel.id)) listed.push_back(listed_kernel(kernel));
   }
   for (const WrongKernel& kernel : wrong_kernels()) {
+    if (quantizes && !kernel.is_forward()) continue;
     if (!choose(kernel.id) && std::ranges::none_of(usual_ids(kernel), choose)) continue;
     if (listed.empty() || listed.back().id != kernel.id) {
       listed.push_back({std::string(kernel.id), {}, std::string(kernel.options)});
@@ -100,7 +98,11 @@ void write_text(const MutantReport& report, const Style& style, ByteSink& bytes)
       several ? counted(std::ssize(report.inputs()), "input") : printable(report.inputs().front());
   const std::string verdict = verdict_sentence(report);
   text.filled(inputs, ": ", report.survivors().empty() ? style.good(verdict) : style.bad(verdict));
-  if (report.criteria()) text.folded(criteria_text(*report.criteria()));
+  if (report.criteria()) {
+    const auto& of_scales = report.scale_criteria();
+    text.folded(concat(criteria_text(*report.criteria()),
+                       of_scales ? concat("; of scales: ", criteria_text(*of_scales)) : ""));
+  }
   std::vector<TableLine> passing;
   std::vector<TableLine> caught;
   std::vector<std::string> equivalent;
@@ -137,6 +139,8 @@ void write_json(const MutantReport& report, ByteSink& bytes) {
   write_json("mutants",
              {{"agrees", survivors.empty() && report.tried() > 0},
               {"tolerance", report.criteria() ? Value(record_of(*report.criteria())) : Value()},
+              {"scale_tolerance",
+               report.scale_criteria() ? Value(record_of(*report.scale_criteria())) : Value()},
               {"inputs", report.inputs()},
               {"mutants", std::move(mutants)},
               {"survivors", survivors}},
