@@ -133,7 +133,7 @@ double opposite(const Place& p) {
 }
 
 // What dy is; nothing: there is none.
-enum class Upstream {
+enum class Upstream : std::uint8_t {
   none,
   normal,
   // An element beyond the range of float16, and a large last row.
