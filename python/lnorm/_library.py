@@ -8,6 +8,7 @@ import functools
 import os
 import pathlib
 import queue
+import re
 import threading
 from numbers import Integral
 from typing import Any, Iterable
@@ -29,6 +30,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "main": [_I, _I, ctypes.POINTER(_T)],
 }  # fmt: skip
 # What lnorm_option_kind and lnorm_job_fault say.
+_VALUE_OF_OPTION = re.compile(r"^([a-z]\w*) (\S+)$")  # as of a hint
 FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
 _OF_SETS = (b"check", b"compare", b"mutants")
 UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
@@ -150,6 +152,10 @@ class Job:
         result, colon, rest = words.partition(": ")
         if colon and result in self._outs:
             words = f"{self._outs[result]}: {rest}"
+        words = words.replace("output is missing: nothing is bound to it", "y is missing, the output of a kernel")
+        if fault != UNKNOWN:
+            words = re.sub(r"\bno_(\w+)", r"\1=False", words.replace(" (a list is written 1,2)", ""))
+        hint = _VALUE_OF_OPTION.sub(lambda found: f"{found[1]}={found[2] if found[2][0].isdigit() else repr(found[2])}", hint)
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
         error.role_at_fault = role

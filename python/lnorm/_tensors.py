@@ -471,4 +471,4 @@ def new_array(dtype: str, shape: tuple[int, ...], inputs: Sequence[Tensor], may_
             kind *= extent
         return memoryview(kind())
     lacks = "NumPy has only with ml_dtypes" if numpy else "a memoryview has not"
-    raise TypeError(f'the result is {dtype}, which {lacks}, expected out=, or dtype="float32"')
+    raise TypeError(f"the result is {dtype}, which {lacks}, expected out=, or another dtype")

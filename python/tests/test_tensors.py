@@ -318,7 +318,7 @@ class Torch(unittest.TestCase):
             cases = lnorm.inputs((2, 8), "bfloat16")
             self.assertEqual({case.x.dtype for case in cases}, {torch.bfloat16})
             self.assertTrue(lnorm.mutants(cases, skip_kernels="truncated,away"))
-            with self.assertRaisesRegex(TypeError, r"bfloat16, which NumPy has only with ml_dtypes, expected out=, or dtype=\"float32\""):
+            with self.assertRaisesRegex(TypeError, r"bfloat16, which NumPy has only with ml_dtypes, expected out=, or another dtype"):
                 lnorm.layer_norm(X, dtype="bfloat16")
 
     def test_what_is_no_plain_tensor_is_one_error(self):
