@@ -151,6 +151,10 @@ class Companion {
                                       shell_word(partner.replace(star, 1, "{1}"))));
         }
         throw has_placeholder(word_) ? Error(message) : Error(message, error);
+      } catch (const SeveralTensors& error) {
+        const std::string message = concat(option_, ' ', error.what());
+        if (!name.several) throw Error(message, error);
+        throw Error(message, concat("one for each: ", shell_word(word + ":{}")));
       } catch (const Error& error) {
         throw Error(concat(option_, ' ', error.what()), error);
       }

@@ -101,7 +101,7 @@ class TwoTensors {
                            const RunOptions& options) {
     const TensorInfo& x = expected.info();
     // Whoever tells of the pair names it.
-    companions_.check({TensorRole::baseline}, x, {name.name, name.title, name.captures});
+    companions_.check({TensorRole::baseline}, x, name);
     const auto other = companions_.open(TensorRole::baseline, x);
     LentSource lent(expected);
     const Comparison found =
@@ -533,8 +533,11 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
     return "";
   }
   const PairComparison& pair = set.pairs[*first];
-  const auto tensor_word = [](const Selection& side, const std::string& name) {
-    const Selected& tensor = *std::ranges::find(side.tensors, name, &Selected::name);
+  const auto selected = [](const Selection& side, const std::string& name) -> const Selected& {
+    return *std::ranges::find(side.tensors, name, &Selected::name);
+  };
+  const auto tensor_word = [&](const Selection& side, const std::string& name) {
+    const Selected& tensor = selected(side, name);
     const bool is_named = !tensor.set->tensor_name(tensor.index).empty();
     return shell_word(is_named ? concat(tensor.set->name(), ':', name) : tensor.set->name());
   };
@@ -544,7 +547,14 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
   for (const TensorRole role : {TensorRole::baseline, TensorRole::mask}) {
     const auto word = arguments.tensors.find(role);
     if (word == arguments.tensors.end()) continue;
-    command += concat(' ', role_row(role).option, ' ', shell_word(word->second));
+    const std::string_view option = role_row(role).option;
+    // {} is the name of the pair here, which the tensors have not if they were renamed.
+    const bool is_file = os::status(word->second).has_value();
+    command += concat(
+        ' ', option, ' ',
+        shell_word(is_file ? word->second
+                           : substitute(word->second, pair.name,
+                                        selected(expected, pair.expected).captures, option)));
     if (role == TensorRole::baseline) command += " --factor " + value_text(arguments.factor);
   }
   if (arguments.by) command += concat(" --by ", name(*arguments.by));

@@ -112,6 +112,27 @@ TEST_CASE("an infinity that rounding explains is no worst element of any size", 
   CHECK(!contains(said.out, "inf times"));
 }
 
+TEST_CASE("with --eps 0 a kernel may divide by what its variance is in float32", "[check]") {
+  const Checks files;
+  // The squares of the first are no numbers of float32, and the elements of the second are all one there.
+  files.write("tiny.json", "[[1e-30, -1e-30, 3e-30]]");
+  files.write("far.json", "[[1, 1.000000000001, 1]]");
+  files.write("plain.json", "[[1, 2, 4]]");
+  for (const std::string y : {"[[Infinity, -Infinity, Infinity]]", "[[NaN, NaN, NaN]]"}) {
+    files.write("lost.json", y);
+    for (const std::string x : {"tiny.json", "far.json", "plain.json"}) {
+      CAPTURE(x, y);
+      const auto judged = [&](const Words& options) {
+        return files.run(Words{"check", x, "lost.json"} + options).status;
+      };
+      CHECK(judged("--eps 0 --arithmetic float32"_w) ==
+            (x == "plain.json" ? 1 : 2));  // 2: not judged
+      CHECK(judged("--eps 0"_w) == 1);     // in float64 neither is lost
+      CHECK(judged("--arithmetic float32"_w) == 1);
+    }
+  }
+}
+
 TEST_CASE("either tensor of check may come from a pipe, in any format", "[check]") {
   const Checks files;
   CHECK(files.shell("cat y.npy | lnorm check x.json -").status == 0);

@@ -99,6 +99,21 @@ TEST_CASE("the last line of a report leads to the tensor that differs first") {
   }
 }
 
+TEST_CASE("the last line of a report has the masks of tensors that were renamed") {
+  const Workplace at;
+  at.write("a.json", R"({"n.h": [1, 2], "n.k": [1]})");
+  at.write("b.json", R"({"m.h": [1, 3], "m.k": [1]})");
+  at.write("mask.json", R"({"h": [0, 1], "k": [1]})");
+  const std::string line =
+      last_line(at.shell("lnorm compare a.json b.json --rename 'n.*={1}' --rename 'm.*={1}' --mask "
+                         "mask.json:{}")
+                    .out);
+  CHECK(line == "details: lnorm compare a.json:n.h b.json:m.h --mask mask.json:h");
+  CHECK(at.shell(line.substr(line.find("lnorm"))).status == 1);
+  const Outcome of_one = at.run("compare a.json a.json --mask mask.json"_w);
+  CHECK(contains(of_one.err, "hint: one for each: 'mask.json:{}'"));
+}
+
 TEST_CASE("tensors are compared whatever formats they are in") {
   const ComparedSets at;
   at.write("x.safetensors", kSafetensors);

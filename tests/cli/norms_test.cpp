@@ -652,3 +652,24 @@ TEST_CASE("statistics that are not numbers make no numbers", "[norms]") {
   CHECK(at.output("x.json --mean 0 --rstd NaN"_w) == "[[NaN,NaN],[NaN,NaN]]\n");
   CHECK(at.output("x.json --mean 0 --variance Infinity"_w) == "[[0.0,0.0],[0.0,0.0]]\n");
 }
+
+// By hand: sqrt(2e308) is 1.4142135623730951e154, and the others are quotients of two numbers.
+TEST_CASE("a divisor by a given variance may be beyond the range of its parts", "[norms]") {
+  const Workplace at;
+  at.write("x.json", "[[0, 2]]");
+  at.write("small.json", "[[0, 1e-300]]");
+  for (const Words& kernel : {Words{}, "--kernel reference"_w}) {
+    const auto y = [&](const Words& options) { return at.output(options + kernel); };
+    CHECK(y("x.json --variance 1e308 --eps 1e308 --mean 0"_w) ==
+          "[[0.0,1.414213562373095e-154]]\n");
+    CHECK(y("x.json --variance 1 --eps 1e301 --eps-on max --mean 0"_w) ==
+          "[[0.0,1.9999999999999997e-301]]\n");
+    CHECK(y("x.json --variance 1 --eps 1e301 --eps-on std --mean 0"_w) ==
+          "[[0.0,1.9999999999999997e-301]]\n");
+    CHECK(y("small.json --variance 0 --eps 1e-305 --eps-on max --mean 0"_w) ==
+          "[[0.0,100000.0]]\n");
+    CHECK(y("x.json --variance 0 --eps 1e-310 --eps-on std --dtype float32 --mean 0"_w) ==
+          "[[0.0,Infinity]]\n");
+    CHECK(y("x.json --variance 0 --eps 0 --mean 0"_w) == "[[NaN,Infinity]]\n");
+  }
+}

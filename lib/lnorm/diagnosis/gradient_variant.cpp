@@ -70,7 +70,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   if (variant.statistics_in) {
     line.is_bounded = keep_statistics_in(*variant.statistics_in, statistics, s, errors);
   }
-  line.is_in_range = errors.is_in_range || has_saved;
+  line.is_in_range = (errors.is_in_range && errors.may_divide) || has_saved;
   line.x = lnorm::line_of(statistics, s, errors, kernel);
   // Of a constant row s may be larger, but not smaller.
   line.inverse_error = std::max(s / errors.s_low - 1, errors.s / s);

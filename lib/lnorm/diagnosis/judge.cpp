@@ -266,7 +266,7 @@ void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBou
   const StatisticErrors errors =
       errors_of(statistics, formula, setting_.kernel, losses != nullptr ? *losses : SumLosses{});
   bounds.is_bounded = errors.is_bounded;
-  bounds.is_in_range = errors.is_in_range;
+  bounds.is_in_range = errors.is_in_range && errors.may_divide;
   if (!errors.is_bounded) return;
   const RowLine line =
       line_of(statistics, divisor_of(statistics.variance, formula), errors, setting_.kernel);

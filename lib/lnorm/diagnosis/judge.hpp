@@ -98,7 +98,7 @@ struct RowBounds {
   std::vector<double> y;
   std::vector<double> bound;
   bool is_bounded = false;
-  bool is_in_range = true;  // no sum leaves the range of the arithmetic
+  bool is_in_range = true;  // no sum leaves the range of the arithmetic, and s is no 0 in it
   WorstRatio scale = {};    // of the row's scale, where that is judged as well
   // Whether some mean and s bring every element within twice its own error: what sums lose shifts and scales a row as a whole. Of
   // measured bounds.

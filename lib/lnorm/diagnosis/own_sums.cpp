@@ -65,7 +65,7 @@ StatisticErrors errors_of(const Variant& variant, const RowStatistics& row,
   errors.variance = ((g + 4 * unit) * (row.variance * part + row.mean * row.mean) +
                      2 * std::fabs(row.mean) * errors.mean) /
                     part;
-  carry_to_divisor(row, variant.formula, unit, errors);
+  carry_to_divisor(row, variant.formula, model.arithmetic, errors);
   return errors;
 }
 
@@ -92,7 +92,7 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
                                        setting.kernel.arithmetic, setting.normalized_shape, true);
     found.errors.mean += kLossFactor * losses.mean;
     found.errors.variance += kLossFactor * losses.variance;
-    carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic.unit, found.errors);
+    carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic, found.errors);
   }
   if (!are_finite(row.actual)) {
     // The variance may come out below 0, and have no root.

@@ -64,7 +64,7 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
     if (!formula.rms) errors.mean = (4 * u + kOwnUnit) * std::fabs(row.mean) + t;
     errors.variance = (u + kOwnUnit) * var + t;
     errors.is_in_range = var < greatest && reach < greatest && reach < greatest * s;
-    carry_to_divisor(row, formula, u, errors);
+    carry_to_divisor(row, formula, kernel.arithmetic, errors);
     return errors;
   }
   if (!formula.rms) {
@@ -78,12 +78,13 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
       4 * u * std::fabs(row.mean) * std::sqrt(var) + t + kLossFactor * losses.variance;
   errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
                        n * var + reach * reach < greatest && reach < greatest * s;
-  carry_to_divisor(row, formula, u, errors);
+  carry_to_divisor(row, formula, kernel.arithmetic, errors);
   return errors;
 }
 
-void carry_to_divisor(const RowStatistics& row, const Formula& formula, double u,
-                      StatisticErrors& errors) {
+void carry_to_divisor(const RowStatistics& row, const Formula& formula,
+                      const Arithmetic& arithmetic, StatisticErrors& errors) {
+  const double u = arithmetic.unit;
   const double var = row.variance;
   const double s = divisor_of(var, formula);
   if (formula.eps_on != EpsOn::std) {
@@ -94,8 +95,9 @@ void carry_to_divisor(const RowStatistics& row, const Formula& formula, double u
     errors.s = errors.variance / (2 * std::sqrt(var)) + 4 * u * s;
   }
   errors.s_low = divisor_of(std::max(var - errors.variance, 0.0), formula) * (1 - 4 * u);
-  errors.is_bounded = errors.is_in_range && s > 0 && errors.s_low >= s / 3 &&
-                      (formula.eps > 0 || errors.variance < var);
+  errors.may_divide = formula.eps >= arithmetic.smallest_normal || errors.variance < var;
+  errors.is_bounded =
+      errors.is_in_range && errors.may_divide && s > 0 && errors.s_low >= s / 3;
 }
 
 bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErrors& errors) {

@@ -198,15 +198,16 @@ struct StatisticErrors {
   double s_low = 0;          // the smallest s that the kernel may have
   bool is_in_range = false;  // of the arithmetic: sums, squares and |x| / s
   bool is_bounded = false;   // so it is, and s is not three times what the kernel may have
+  bool may_divide = true;    // s is no 0 of the arithmetic, which makes NaN and infinity
 };
 // By the tree bound, and so many times the losses beside it.
 inline constexpr double kLossFactor = 4;
 StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
                           const KernelModel& kernel, const SumLosses& losses = {});
 
-// Fills the errors of s, and is_bounded, from those of mean and variance and from is_in_range. unit: u.
-void carry_to_divisor(const RowStatistics& row, const Formula& formula, double unit,
-                      StatisticErrors& errors);
+// Fills the errors of s, and is_bounded, from those of mean and variance and from is_in_range.
+void carry_to_divisor(const RowStatistics& row, const Formula& formula,
+                      const Arithmetic& arithmetic, StatisticErrors& errors);
 
 // Mean and 1 / s as a kernel has them that keeps them in a dtype. Returns whether there is such an s.
 bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErrors& errors);

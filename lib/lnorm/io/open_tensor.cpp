@@ -347,10 +347,11 @@ const Selected& only_tensor(const Selection& selection) {
   const auto readable = std::find_if(tensors.begin(), some, [](const Selected& tensor) {
     return tensor.set->describe(tensor.index).shape.has_value();
   });
-  throw Error(concat(printable(selection.name), ": found ", tensors.size(), " tensors, ",
-                     short_list(tensors.size(), [&](std::size_t i) { return tensors[i].name; }),
-                     ", expected one"),
-              readable == some ? "" : hint_to_name(selection.name, readable->name));
+  throw SeveralTensors(
+      concat(printable(selection.name), ": found ", tensors.size(), " tensors, ",
+             short_list(tensors.size(), [&](std::size_t i) { return tensors[i].name; }),
+             ", expected one"),
+      readable == some ? "" : hint_to_name(selection.name, readable->name));
 }
 
 OpenedTensor open_tensor(const Selected& selected) {

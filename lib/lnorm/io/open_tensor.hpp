@@ -33,6 +33,12 @@ class MissingTensor : public Error {
   using Error::Error;
 };
 
+// A file has several tensors where one was asked for; the hint names one.
+class SeveralTensors : public Error {
+ public:
+  using Error::Error;
+};
+
 // One tensor of a set, by the name that was asked for.
 struct Selected {
   std::shared_ptr<const TensorSet> set;

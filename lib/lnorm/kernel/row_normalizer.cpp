@@ -309,7 +309,7 @@ RowNormalizer::Element RowNormalizer::element(std::int64_t index, Number x,
 bool RowNormalizer::has_number(std::int64_t index, Number x) const {
   const Element e = element(index, x, {});
   double numbers = e.x.high * 0 + e.weight.high * 0 + e.bias.high * 0;
-  if (saved_) numbers += saved_->mean.high * 0 + saved_->reciprocal(setting_.formula).high * 0;
+  if (saved_) numbers += saved_->mean.high * 0 + saved_rstd() * 0;
   return state_ == State::regular && numbers == 0;
 }
 
@@ -362,13 +362,20 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
   return quotient(y, error + lost, e.quotient);
 }
 
+// Of what is finite the sign is right, and no more: a variance may be so large, or so small, that a double-double has no 1 / s.
+double RowNormalizer::saved_rstd() const {
+  if (!saved_->variance) return saved_->rstd.high;
+  if (!std::isfinite(saved_->variance->high)) return saved_->variance->high;
+  return exact().is_defined() ? 1 : kInfinity;
+}
+
 double RowNormalizer::exactly(const Element& e, const Bracket& known) const {
   const Affine& affine = setting_.affine;
   const ExactTerms terms{affine.unscaled_weight().number_or(1, e.number),
                          affine.unscaled_bias().number_or(0, e.number), affine.scale(),
                          e.quotient.divisor};
   const double mean = saved_ ? saved_->mean.high : 0;
-  const double rstd = saved_ ? saved_->reciprocal(setting_.formula).high : 1;
+  const double rstd = saved_ ? saved_rstd() : 1;
   const double numbers[] = {e.x.high, mean, rstd, terms.weight.high, terms.bias.high};
   if (std::all_of(std::begin(numbers), std::end(numbers),
                   [](double v) { return std::isfinite(v); })) {

@@ -126,6 +126,7 @@ class RowNormalizer final : public Resolver,
   // Of elements that have one number, or of all where each has its own. reach: by saved statistics.
   void write_run(const RowsIn& run, std::int64_t offset, std::optional<double> reach,
                  const RowsOut& y) const;
+  double saved_rstd() const;
   double exactly(const Element& element, const Bracket& known) const;
   // The sum divided by n, rounded, where a TripleSum decides it.
   std::optional<double> sum_divided_by(std::int64_t n) const;

@@ -178,8 +178,10 @@ struct Comparison : ComparedElements {
   // Those, and the pairs of which both are finite.
   std::int64_t judged() const noexcept { return errors.pairs() + not_finite(); }
 
-  // Whether they are all that fails, so that the distances say nothing of it.
-  bool fails_by_nan_alone() const noexcept { return mismatched > 0 && mismatched == not_finite(); }
+  // Whether all other pairs are equal, so that the distances say nothing of what fails.
+  bool fails_by_nan_alone() const noexcept {
+    return mismatched > 0 && mismatched == not_finite() && (!absolute || absolute->value == 0);
+  }
 
   // The greatest distance by a measure; nothing if there is no pair that has one.
   std::optional<double> greatest(WorstBy by) const;

@@ -160,7 +160,8 @@ class StatisticObserver final : public RowObserver {
     const double roundings = setting_.output.dtype() == DType::float64 ? 2 : 1;
     return {{exact},
             {error + roundings * setting_.output.half_ulp(std::fabs(exact) + error)},
-            of_ == Quantity::mean ? errors.is_in_range : errors.is_bounded};
+            of_ == Quantity::mean ? errors.is_in_range : errors.is_bounded,
+            of_ == Quantity::mean || errors.may_divide};
   }
 
   // relative: how far off the statistic may be, in parts of itself.
