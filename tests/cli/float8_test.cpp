@@ -1,5 +1,7 @@
 #include <array>
+#include <cmath>
 
+#include "lnorm/core/text.hpp"
 #include "support/commands.hpp"
 
 // The dtypes of 8 bits: written, saturating and scaled or not, and read in every format that has them.
@@ -41,6 +43,26 @@ TEST_CASE("results are rounded to float8 once, ties to even") {
   }
 }
 
+TEST_CASE("what is beyond a float8 agrees with the number that rounds to it") {
+  const Workplace at;
+  at.write("x.json", "[1e6, -1e6, 449, -465, 61440, -241, 1, 0.001, -0.0015]");
+  at.write("inside.json", "[448, 464, 57344, 240]");
+  for (const std::string dtype : {"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"}) {
+    CAPTURE(dtype);
+    at.output({"convert", "x.json", "--dtype", dtype, "-o", "x.safetensors"});
+    for (const Words& criteria : {"--max-ulp 0.5"_w, Words{}}) {
+      CHECK(at.run("compare x.safetensors x.json"_w + criteria).status == 0);
+    }
+    at.output({"convert", "[NaN, NaN, NaN, NaN]", "--dtype", dtype, "-o", "nan.safetensors"});
+    const Outcome lost = at.run("compare nan.safetensors inside.json --json"_w);
+    // 57344 is beyond the two dtypes without infinities, and 464 and 448 are beyond the one that ends at 240.
+    const std::string agreeing = dtype == "float8_e5m2"     ? "0"
+                                 : dtype == "float8_e4m3fn" ? "1"
+                                                            : "3";
+    CHECK(contains(lost.out, "\"rounded_to_infinity\":" + agreeing));
+  }
+}
+
 TEST_CASE("with --saturate a float8 takes what is beyond the greatest number for that") {
   for (const auto& [dtype, beyond, most] : std::vector<std::array<std::string, 3>>{
            {"float8_e4m3fn", "NaN", "450.0"}, {"float8_e5m2", "Infinity", "60000.0"}}) {
@@ -54,6 +76,49 @@ TEST_CASE("with --saturate a float8 takes what is beyond the greatest number for
     CHECK(json_of(saturating, "[-Infinity,1]") == "[NaN,NaN]\n");
     CHECK(output_of({"softmax", "--dtype", dtype, "--output-scale", "1e9", "--saturate"},
                     pipe_of("[1,1]")) == "[" + most + "," + most + "]\n");
+  }
+}
+
+TEST_CASE("check says where a float8 saturates that should not, and the other way about") {
+  const Workplace at;
+  at.shell("lnorm inputs --shape 16,64 -o cases && cp cases/ordinary.x.npy x.npy");
+  for (const Words& dtype : {"--dtype float8_e4m3fn"_w, "--dtype float8_e5m2 --output-scale 200"_w,
+                             "--dtype float8_e4m3fnuz"_w}) {
+    const Words weight = "--weight 300"_w;
+    const Words scale(dtype.begin() + 2, dtype.end());
+    at.output("x.npy -o y.safetensors"_w + weight + dtype);
+    at.output("x.npy -o s.safetensors --saturate"_w + weight + dtype);
+    at.output("x.npy -o rms.safetensors --rms"_w + weight + dtype);
+    const auto judged = [&](const Words& words) {
+      return at.run(Words{"check", "x.npy"} + words + weight + scale).out;
+    };
+    CAPTURE(dtype[1]);
+    CHECK(contains(judged("y.safetensors"_w), "correctly rounded"));
+    CHECK(contains(judged("s.safetensors --saturate"_w), "correctly rounded"));
+    CHECK(contains(judged("s.safetensors"_w), "(saturated; --saturate): every element"));
+    CHECK(contains(judged("y.safetensors --saturate"_w),
+                   "(not-saturated; without --saturate): every element"));
+    // NaN and infinity are what another formula gives, too.
+    CHECK(contains(judged("rms.safetensors"_w), "(rms; --rms): every element"));
+  }
+}
+
+// A float32 kernel whose result is a step beside the exact one, where dtypes end.
+TEST_CASE("either side of the end of a float8 is within rounding") {
+  const Workplace at;
+  at.write("x.json", "[[-1, 1, -3, 3]]");  // xhat is x / sqrt(5)
+  for (const auto& [dtype, end] : std::vector<std::pair<std::string, double>>{
+           {"float8_e4m3fn", 464}, {"float8_e5m2", 61440}, {"float8_e4m3fnuz", 248}}) {
+    for (const double factor : {1 - 0x1p-26, 1 + 0x1p-26}) {
+      const std::string weight = lnorm::concat(end / 3 * std::sqrt(5.0) * factor);
+      const std::string other = lnorm::concat(end / 3 * std::sqrt(5.0) / factor);
+      CAPTURE(dtype, factor);
+      at.output(
+          {"x.json", "--eps", "0", "--weight", other, "--dtype", dtype, "-o", "y.safetensors"});
+      CHECK(at.run({"check", "x.json", "y.safetensors", "--eps", "0", "--weight", weight,
+                    "--arithmetic", "float32"})
+                .status == 0);
+    }
   }
 }
 

@@ -44,9 +44,11 @@ bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& outp
     return row.is_bounded ? std::fabs(actual - row.y[i]) <= row.bound[i]
                           : actual == output.rounded(row.y[i]);
   }
-  if (std::isnan(actual)) return std::isnan(row.y[i]) || std::isinf(row.bound[i]);
-  return std::signbit(actual) == std::signbit(row.y[i]) &&
-         output.overflows(std::fabs(row.y[i]) + (row.is_bounded ? row.bound[i] : 0));
+  const bool is_nan = std::isnan(actual);
+  if (is_nan && (std::isnan(row.y[i]) || std::isinf(row.bound[i]))) return true;
+  if (row.saturates) return false;
+  if (is_nan ? output.has_infinity() : std::signbit(actual) != std::signbit(row.y[i])) return false;
+  return output.overflows(std::fabs(row.y[i]) + (row.is_bounded ? row.bound[i] : 0));
 }
 
 double shortest_within(double number, double error) {

@@ -293,14 +293,17 @@ double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::si
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
     return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
   }
-  const bool is_nan = std::isnan(actual);
-  if (is_nan && std::isnan(row.exact[i])) return 0;
-  if (is_nan || std::isnan(row.exact[i]) || std::signbit(actual) != std::signbit(row.exact[i])) {
+  const bool is_nan = std::isnan(actual) || std::isnan(row.exact[i]);
+  if (std::isnan(actual) && std::isnan(row.exact[i])) return 0;
+  // NaN may stand for an infinity.
+  if (is_nan ? setting_.output.has_infinity()
+             : std::signbit(actual) != std::signbit(row.exact[i])) {
     return kInfinity;
   }
   // An infinite output is right if the bound reaches beyond the greatest number.
-  if (std::isinf(actual)) {
-    return setting_.output.overflows(std::fabs(bounds.y[i]) + bounds.bound[i]) ? 0 : kInfinity;
+  if (!std::isfinite(actual)) {
+    const double most = std::fabs(bounds.y[i]) + bounds.bound[i];
+    return !setting_.saturates && setting_.output.overflows(most) ? 0 : kInfinity;
   }
   // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
   if (!std::isfinite(bounds.y[i]))

@@ -96,8 +96,7 @@ void carry_to_divisor(const RowStatistics& row, const Formula& formula,
   }
   errors.s_low = divisor_of(std::max(var - errors.variance, 0.0), formula) * (1 - 4 * u);
   errors.may_divide = formula.eps >= arithmetic.smallest_normal || errors.variance < var;
-  errors.is_bounded =
-      errors.is_in_range && errors.may_divide && s > 0 && errors.s_low >= s / 3;
+  errors.is_bounded = errors.is_in_range && errors.may_divide && s > 0 && errors.s_low >= s / 3;
 }
 
 bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErrors& errors) {

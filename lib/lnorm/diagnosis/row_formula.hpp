@@ -74,6 +74,11 @@ class OutputFormat {
     return half > smallest_half_ ? half : smallest_half_;
   }
 
+  // Otherwise NaN stands for it.
+  bool has_infinity() const noexcept {
+    return !is_float8(dtype_) || dtype_ == DType::float8_e5m2;
+  }
+
   // Whether a finite number of this size rounds to infinity.
   bool overflows(double size) const noexcept {
     return size >= format_.greatest + half_ulp(format_.greatest);

@@ -470,17 +470,22 @@ double rounded_toward(DoubleDouble y, bool away, const OutputFormat& output) {
   return std::fabs(next) > output.greatest() ? std::copysign(INFINITY, high) : next;
 }
 
+void saturate(const Variant& variant, const Sample& sample, VariantRow& result) {
+  result.saturates = variant.saturates.value_or(sample.setting->saturates);
+  if (!result.saturates) return;
+  const double greatest = sample.setting->output.greatest();
+  for (double& y : result.y) {
+    if (std::fabs(y) > greatest) y = std::copysign(greatest, y);
+  }
+}
+
 void round_results(const Variant& variant, const Sample& sample, const SampleRow& row,
                    VariantRow& result) {
   const OutputFormat& output = sample.setting->output;
   const bool is_away = variant.result == Variant::Result::away;
   if (!is_away && variant.result != Variant::Result::truncated) {
     if (variant.y_in) variant.y_in->round(result.y);
-    for (double& y : result.y) {
-      if (sample.setting->saturates && std::fabs(y) > output.greatest()) {
-        y = std::copysign(output.greatest(), y);
-      }
-    }
+    saturate(variant, sample, result);
     return output.round(result.y);
   }
   const bool is_precise = variant.rounding == Rounding{};
@@ -644,6 +649,7 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
       result.bound[i] *= std::fabs(variant.y_factor);
     }
   }
+  saturate(variant, sample, result);
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     double& y = result.y[i];
     double& bound = result.bound[i];

@@ -123,6 +123,7 @@ struct Variant {
   Result result = Result::formula;
   std::optional<OutputFormat> y_in = {};  // y is rounded to it before the output
   double y_factor = 1;                    // and is multiplied by that then
+  std::optional<bool> saturates = {};     // the last rounding; nothing: as was asked for
 
   // Rows are lost where this leaves float16: x^2, its sum, its mean, or the sum of x.
   enum class Overflow { none, square, sum_of_squares, mean_square, sum };
@@ -154,7 +155,7 @@ struct Variant {
   // Whether y is what statistics, weight and bias make of a row, and is not changed after that.
   bool is_norm() const noexcept {
     return bytes == Bytes::as_they_are && overflow == Overflow::none && !arithmetic && !y_in &&
-           !has_own_sums() && result != Result::truncated && result != Result::away &&
+           !saturates && !has_own_sums() && result != Result::truncated && result != Result::away &&
            result != Result::unwritten_rows && result != Result::unwritten_tail;
   }
 
@@ -285,6 +286,7 @@ struct VariantRow : RowBounds {
   std::span<const double> actual = {};  // the output as the variant reads it: the row's, or reread
   std::vector<double> reread = {};
   std::span<const char> kept = {};  // the row's
+  bool saturates = false;           // what is finite makes nothing else
 
   bool is_reread() const { return actual.data() == reread.data(); }
 };

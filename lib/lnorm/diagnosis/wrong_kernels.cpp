@@ -417,6 +417,12 @@ template <DType dtype>
 bool y_in(Variant& v, const Context& c, double) {
   return y_in(v, c, OutputFormat(dtype));
 }
+template <bool saturates>
+bool with_saturation(Variant& v, const Context& c, double) {
+  v.saturates = saturates;
+  // Only a row that leaves the dtype shows it: mutants asks no test to have one.
+  return is_float8(c.setting.output.dtype()) && c.setting.saturates != saturates && !c.is_written;
+}
 bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputFormat::tf32()); }
 
 // A residual that is added to x is another tensor: rounded_sum has their sum.
@@ -811,6 +817,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"float16-overflow", "rows are lost whose sums leave float16", "", KernelPart::alone, overflow<Variant::Overflow::sum>},
     {"truncated", "the last rounding is toward zero", "", KernelPart::alone, result<Result::truncated>},
     {"away", "the last rounding is away from zero", "", KernelPart::alone, result<Result::away>},
+    {"saturated", "what is beyond the dtype becomes its greatest number", "--saturate", KernelPart::alone, with_saturation<true>},
+    {"not-saturated", "what is beyond the dtype becomes NaN or infinity", "without --saturate", KernelPart::alone, with_saturation<false>},
     {"other-dtype", "y is right, but labeled as another dtype of its width", "", KernelPart::alone, other_dtype},
     {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped>},
     {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped_input>},

@@ -86,7 +86,9 @@ struct Steps {
 // Real distances, in ulp of the actual dtype at expected, which may be beyond its range.
 class Reals {
  public:
-  explicit Reals(DType actual) : format_(float_format(actual)) {}
+  explicit Reals(DType actual)
+      : format_(float_format(actual)),
+        has_infinity_(!is_float8(actual) || actual == DType::float8_e5m2) {}
 
   // difference: |actual - expected|, rounded once; so is the distance.
   std::uint64_t rank(const ElementPair& pair, double difference) const {
@@ -100,14 +102,15 @@ class Reals {
     return UlpCounts::class_of_real(std::bit_cast<double>(rank));
   }
 
-  // The infinity to which a number rounds is what it is.
-  bool rounds_to(double infinity, double number) const {
-    // This holds from half an ulp beyond the greatest number on: ties go to the even significand,
-    // which is not its own.
+  // The infinity to which a number rounds is what it is; NaN, where the dtype has no infinity.
+  bool rounds_to(double actual, double number) const {
+    // This holds beyond half an ulp above the greatest number: ties go to the even significand.
     const double half_ulp = std::ldexp(1.0, std::ilogb(format_.greatest) - format_.precision);
-    return std::isinf(infinity) && std::isfinite(number) &&
-           std::signbit(infinity) == std::signbit(number) &&
-           std::fabs(number) >= format_.greatest + half_ulp;
+    const bool is_even = std::fmod(format_.greatest, 4 * half_ulp) == 0;
+    const double past = std::fabs(number) - half_ulp - format_.greatest;
+    if (!std::isfinite(number) || !(is_even ? past > 0 : past >= 0)) return false;
+    if (!has_infinity_) return std::isnan(actual);
+    return std::isinf(actual) && std::signbit(actual) == std::signbit(number);
   }
 
   // Ties go to the even neighbor, which is a multiple of two ulp.
@@ -131,6 +134,7 @@ class Reals {
   }
 
   FloatFormat format_;
+  bool has_infinity_;
 };
 
 // Bounds of elements as numbers that hold where there is no criterion.

@@ -42,7 +42,7 @@ struct MismatchLimit {
 };
 
 // All that are there must hold. What is not finite is beyond them: a pair passes if both are the same infinity, or
-// NaN if NaN equals NaN; or if actual is the infinity to which expected rounds in the actual dtype. One that
+// NaN if NaN equals NaN; or if actual is the infinity, or for want of one the NaN, to which expected rounds in the actual dtype. One that
 // does not pass makes the tensors differ, whatever the criteria are.
 struct Criteria {
   // Bounds of each element. An element that equals the expected one is within them.
