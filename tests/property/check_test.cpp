@@ -86,7 +86,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       "rounded-sum", "weight-tiled", "weight-without-one", "weight-transposed", "bias-transposed",
       "unrounded", "unrounded-sum", "unrounded-xhat", "unrounded-product",
       // Float32 outputs cannot show these.
-      "rounded-xhat", "rounded-product", "other-dtype", "truncated", "away",
+      "rounded-xhat", "rounded-product", "other-dtype", "truncated", "away", "saturated",
+      "not-saturated",
       // Nothing leaves float16.
       "float16-overflow",
       // Kernels with that arithmetic are below.

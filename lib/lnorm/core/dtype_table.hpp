@@ -22,6 +22,7 @@ struct FloatFormat {
   int precision = 0;       // bits, the leading one among them
   int least_exponent = 0;  // the smallest subnormal is 2^least_exponent
   double greatest = 0;
+  bool has_infinity = true;  // otherwise NaN is what overflow makes
 };
 
 // All that lnorm has to know of a dtype but how its elements are decoded: that is visit.
@@ -58,16 +59,16 @@ inline constexpr std::array kDTypes{
     DTypeRow{DType::uint64,  "uint64", 8, DTypeKind::unsigned_integer, "u8", "U64",  "",      "UINT64", 13, ""},
     DTypeRow{DType::float8_e4m3fn, "float8_e4m3fn", 1, DTypeKind::floating,
              "V1", "F8_E4M3", "", "FLOAT8E4M3FN", 17, "", {},
-             {4, -9, 448}, 0.125, 2e-3},
+             {4, -9, 448, false}, 0.125, 2e-3},
     DTypeRow{DType::float8_e5m2, "float8_e5m2", 1, DTypeKind::floating,
              "V1", "F8_E5M2", "", "FLOAT8E5M2", 19, "", {"f1"},
              {3, -16, 57344}, 0.25, 1e-5},
     DTypeRow{DType::float8_e4m3fnuz, "float8_e4m3fnuz", 1, DTypeKind::floating,
              "V1", "F8_E4M3FNUZ", "", "FLOAT8E4M3FNUZ", 18, "", {},
-             {4, -10, 240}, 0.125, 1e-3},
+             {4, -10, 240, false}, 0.125, 1e-3},
     DTypeRow{DType::float8_e8m0fnu, "float8_e8m0fnu", 1, DTypeKind::floating,
              "V1", "F8_E8M0", "", "FLOAT8E8M0", 24, "", {"float8_e8m0", "e8m0"},
-             {1, -127, 0x1p127}, 0, 0},
+             {1, -127, 0x1p127, false}, 0, 0},
     DTypeRow{DType::float16, "float16", 2, DTypeKind::floating,
              "f2", "F16", "Half", "FLOAT16", 10, "F16", {"f16", "fp16", "half", "f2"},
              {11, -24, 0x1.ffcp15}, 1e-3, 1e-5},

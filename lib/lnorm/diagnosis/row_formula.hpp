@@ -74,10 +74,7 @@ class OutputFormat {
     return half > smallest_half_ ? half : smallest_half_;
   }
 
-  // Otherwise NaN stands for it.
-  bool has_infinity() const noexcept {
-    return !is_float8(dtype_) || dtype_ == DType::float8_e5m2;
-  }
+  bool has_infinity() const noexcept { return format_.has_infinity; }
 
   // Whether a finite number of this size rounds to infinity.
   bool overflows(double size) const noexcept {

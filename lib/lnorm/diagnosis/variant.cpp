@@ -486,7 +486,11 @@ void round_results(const Variant& variant, const Sample& sample, const SampleRow
   if (!is_away && variant.result != Variant::Result::truncated) {
     if (variant.y_in) variant.y_in->round(result.y);
     saturate(variant, sample, result);
-    return output.round(result.y);
+    output.round(result.y);
+    for (double& y : result.y) {
+      if (std::isinf(y) && !output.has_infinity()) y = kNan;
+    }
+    return;
   }
   const bool is_precise = variant.rounding == Rounding{};
   const auto precise =

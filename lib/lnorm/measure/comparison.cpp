@@ -86,9 +86,7 @@ struct Steps {
 // Real distances, in ulp of the actual dtype at expected, which may be beyond its range.
 class Reals {
  public:
-  explicit Reals(DType actual)
-      : format_(float_format(actual)),
-        has_infinity_(!is_float8(actual) || actual == DType::float8_e5m2) {}
+  explicit Reals(DType actual) : format_(float_format(actual)) {}
 
   // difference: |actual - expected|, rounded once; so is the distance.
   std::uint64_t rank(const ElementPair& pair, double difference) const {
@@ -109,7 +107,7 @@ class Reals {
     const bool is_even = std::fmod(format_.greatest, 4 * half_ulp) == 0;
     const double past = std::fabs(number) - half_ulp - format_.greatest;
     if (!std::isfinite(number) || !(is_even ? past > 0 : past >= 0)) return false;
-    if (!has_infinity_) return std::isnan(actual);
+    if (!format_.has_infinity) return std::isnan(actual);
     return std::isinf(actual) && std::signbit(actual) == std::signbit(number);
   }
 
@@ -134,7 +132,6 @@ class Reals {
   }
 
   FloatFormat format_;
-  bool has_infinity_;
 };
 
 // Bounds of elements as numbers that hold where there is no criterion.
