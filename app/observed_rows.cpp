@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "lnorm/report/numbers.hpp"
+
 namespace lnorm::app {
 
 ObservedRows::ObservedRows(const Arguments& arguments, std::string_view lists_rows)
     : Companions(arguments),
       options_(arguments.normalization.options),
+      rounds_sum_(arguments.normalization.round_sum),
       lists_rows_(lists_rows),
       backend_(find_backend(arguments.normalization.kernel)) {}
 
@@ -36,6 +39,9 @@ void ObservedRows::describe(Stats& stats) const {
   stats.weight = has(TensorRole::weight);
   stats.zero_centered_weight = options_.zero_centered_weight;
   stats.bias = has(TensorRole::bias);
+  stats.residual = has(TensorRole::residual);
+  stats.mask = has(TensorRole::mask);
+  stats.rounded = rounded_steps(rounds_sum_, options_.rounding);
   if (has(TensorRole::rstd)) stats.given = Stats::Given::rstd;
   if (has(TensorRole::variance)) stats.given = Stats::Given::variance;
 }

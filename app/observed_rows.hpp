@@ -28,11 +28,12 @@ class ObservedRows : public Companions {
   void run(std::unique_ptr<TensorSource> input, const InputName& name, TensorWork& work,
            const MakeObserver& observer);
 
-  // Tells whether there are weight and bias.
+  // Tells which tensors and steps there are.
   void describe(Stats& stats) const;
 
  private:
   const LayerNormOptions& options_;
+  bool rounds_sum_;
   std::string_view lists_rows_;
   const Backend& backend_;
 };

@@ -141,7 +141,10 @@ struct Stats {
   bool zero_centered_weight = false;
   bool bias = false;
   enum class Given { nothing, rstd, variance };
-  Given given = Given::nothing;  // beside the mean: the outputs are by these
+  Given given = Given::nothing;           // beside the mean: the outputs are by these
+  bool residual = false;                  // x is a sum with one
+  bool mask = false;                      // elements are left out
+  std::vector<std::string> rounded = {};  // the steps that are
   DType out = DType::float64;
   std::span<const StatsColumn> columns;
   StatsSummary summary;

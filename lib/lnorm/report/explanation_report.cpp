@@ -417,14 +417,6 @@ class ExplanationText {
   int steps_ = 0;
 };
 
-std::vector<std::string> rounded_steps(const Explanation& e) {
-  std::vector<std::string> steps;
-  if (e.rounds_sum) steps.emplace_back("sum");
-  if (e.options.rounding.xhat) steps.emplace_back("xhat");
-  if (e.options.rounding.product) steps.emplace_back("product");
-  return steps;
-}
-
 Record record_of(const Moments& moments) {
   return {{"sum", moments.sum},
           {"mean", moments.mean},
@@ -485,7 +477,7 @@ void write_json(const Explanation& e, ByteSink& bytes) {
                                {"zero_centered_weight", e.options.zero_centered_weight},
                                {"bias", e.bias},
                                {"residual", e.residual},
-                               {"round", rounded_steps(e)},
+                               {"round", rounded_steps(e.rounds_sum, e.options.rounding)},
                                {"rows", std::vector<Record>{row_record(e)}}});
   write_json("explain", report, bytes);
 }

@@ -158,4 +158,12 @@ std::string variances_text(std::int64_t ddof) {
                 "variances (ddof ", ddof, ")");
 }
 
+std::vector<std::string> rounded_steps(bool sum, const Rounding& rounding) {
+  std::vector<std::string> steps;
+  if (sum) steps.emplace_back("sum");
+  if (rounding.xhat) steps.emplace_back("xhat");
+  if (rounding.product) steps.emplace_back("product");
+  return steps;
+}
+
 }  // namespace lnorm

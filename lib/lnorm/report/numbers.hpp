@@ -63,4 +63,7 @@ std::string capitalized(std::string label);
 // "biased variances (ddof 0)".
 std::string variances_text(std::int64_t ddof);
 
+// The steps of a norm that are rounded: "sum", "xhat", "product".
+std::vector<std::string> rounded_steps(bool sum, const Rounding& rounding);
+
 }  // namespace lnorm

@@ -231,7 +231,7 @@ class StatsText {
                                   : concat("outputs by the ", norm.has_mean ? "mean and " : "",
                                            has_rstd ? "rstd" : "variance", " that ",
                                            norm.has_mean ? "are" : "is", " given, ");
-    text_.folded(given, has_rstd ? "" : eps, variances_text(formula.ddof), affine_text());
+    text_.folded(given, has_rstd ? "" : eps, variances_text(formula.ddof), terms_text());
     write_non_finite(stats_.summary.input, "", "; not summarized");
     write_non_finite(stats_.summary.output, "the output alone of ", "");
     if (stats_.top) text_.folded(top_text(*stats_.top, "row", stats_.summary.rows));
@@ -260,10 +260,15 @@ class StatsText {
               index ? ", at " + to_string(*index) : "", remark);
   }
 
-  std::string affine_text() const {
-    std::string text = stats_.zero_centered_weight ? "1 + weight" : stats_.weight ? "weight" : "";
-    if (stats_.bias) text += text.empty() ? "bias" : " and bias";
-    return text.empty() ? text : ", with " + text;
+  // What there is beside x, and what is done on the way.
+  std::string terms_text() const {
+    std::vector<std::string> terms;
+    if (stats_.weight) terms.emplace_back(stats_.zero_centered_weight ? "1 + weight" : "weight");
+    if (stats_.bias) terms.emplace_back("bias");
+    if (stats_.residual) terms.emplace_back("residual");
+    return concat(terms.empty() ? "" : ", with ", joined(terms, " and "),
+                  stats_.rounded.empty() ? "" : ", rounded: ", joined(stats_.rounded, " and "),
+                  stats_.mask ? ", without what the mask leaves out" : "");
   }
 
   TableLine line_of(std::int64_t number, const StatsRow& row) const {
@@ -386,6 +391,9 @@ void write_json(const Stats& stats, ByteSink& bytes) {
                 {{"weight", stats.weight},
                  {"zero_centered_weight", stats.zero_centered_weight},
                  {"bias", stats.bias},
+                 {"residual", stats.residual},
+                 {"round", stats.rounded},
+                 {"mask", stats.mask},
                  {"given", stats.given == Stats::Given::nothing
                                ? Absent()
                                : Value(stats.given == Stats::Given::rstd ? "rstd" : "variance")},

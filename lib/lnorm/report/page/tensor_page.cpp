@@ -16,7 +16,8 @@ namespace {
 std::string formula_text(const Stats& stats) {
   const Formula& formula = stats.formula;
   const std::string eps = value_text(formula.eps);
-  const std::string_view variance = formula.norm().definition;
+  const bool is_given = stats.given == Stats::Given::variance;
+  const std::string_view variance = is_given ? "var" : formula.norm().definition;
   std::string text = concat("y = ", formula.norm().deviation);
   if (stats.given == Stats::Given::rstd) {
     text += " * rstd";
@@ -29,6 +30,8 @@ std::string formula_text(const Stats& stats) {
   }
   if (stats.weight) text += stats.zero_centered_weight ? " * (1 + weight)" : " * weight";
   if (stats.bias) text += " + bias";
+  if (stats.residual) text += ", x the sum with the residual";
+  if (!stats.rounded.empty()) text += concat(", rounded: ", joined(stats.rounded, " and "));
   return text;
 }
 
@@ -47,8 +50,10 @@ Facts facts_of(const Stats& stats) {
       {"Variance", concat(formula.norm().squares, " / ",
                           formula.ddof == 0 ? "n" : concat("(n - ", formula.ddof, ")"))},
       {"eps", concat(value_text(formula.eps), ", ", formula.eps_place().prefix, "variance")}};
-  if (stats.given == Stats::Given::rstd) facts.back() = {"Given", "mean and rstd"};
-  if (stats.given == Stats::Given::variance) facts.emplace_back("Given", "mean and variance");
+  const std::string mean = formula.has_mean() ? "mean and " : "";
+  if (stats.given == Stats::Given::rstd) facts.back() = {"Given", mean + "rstd"};
+  if (stats.given == Stats::Given::variance) facts.emplace_back("Given", mean + "variance");
+  if (stats.mask) facts.emplace_back("Mask", "elements are left out");
   const auto found = [&](const char* what, const NonFinite& non_finite) {
     if (non_finite.rows == 0) return;
     facts.emplace_back(what, concat(counted(non_finite.elements, "element"), " in ",
