@@ -95,6 +95,11 @@ constexpr std::array<std::string_view, 11> kOfProgram{
 
 bool is_of_program(Command command, const Option& option) {
   const std::vector<ResultRow> results = of_command(command, kResults);
+  // What is in memory has a dtype, and a shape.
+  if (command != kInputs && (option.has_name("--as") || option.has_name("--from") ||
+                             option.has_name("--offset") || option.has_name("--shape"))) {
+    return true;
+  }
   return std::any_of(kOfProgram.begin(), kOfProgram.end(),
                      [&](std::string_view name) { return option.has_name(name); }) ||
          std::any_of(results.begin(), results.end(),

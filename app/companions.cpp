@@ -151,6 +151,8 @@ class Companion {
                                       shell_word(partner.replace(star, 1, "{1}"))));
         }
         throw has_placeholder(word_) ? Error(message) : Error(message, error);
+      } catch (const SystemError& error) {
+        throw SystemError(concat(option_, ' ', error.what()), error);
       } catch (const SeveralTensors& error) {
         const std::string message = concat(option_, ' ', error.what());
         if (!name.several) throw Error(message, error);

@@ -528,10 +528,10 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
     return renaming.empty() ? "" : concat("hint: ", renaming, " pairs them");
   }
   const auto first = set.first();
-  if (!first || is_standard_input(arguments.input.names[0]) ||
-      is_standard_input(arguments.input.names[1])) {
-    return "";
-  }
+  const auto is_no_file = [&](const std::string& word) {
+    return is_standard_input(word) || arguments.input.options.files->contains(word);
+  };
+  if (!first || std::ranges::any_of(arguments.input.names, is_no_file)) return "";
   const PairComparison& pair = set.pairs[*first];
   const auto selected = [](const Selection& side, const std::string& name) -> const Selected& {
     return *std::ranges::find(side.tensors, name, &Selected::name);

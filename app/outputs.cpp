@@ -76,8 +76,8 @@ void open_output(const std::string& option, const std::string& path,
   } catch (const SystemError& error) {
     std::error_code ignored;
     const bool is_there = std::filesystem::exists(path, ignored);
-    throw Error(concat("cannot ", is_there ? "write " : "create ", option, ' ', error.what()),
-                hint_for_folder(path));
+    throw SystemError(concat("cannot ", is_there ? "write " : "create ", option, ' ', error.what()),
+                      hint_for_folder(path));
   } catch (const Error& error) {
     throw Error(concat(option, ' ', error.what()), error);
   }

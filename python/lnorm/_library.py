@@ -154,7 +154,7 @@ class Job:
             words = f"{self._outs[result]}: {rest}"
         words = words.replace("output is missing: nothing is bound to it", "y is missing, the output of a kernel")
         if fault != UNKNOWN:
-            words = re.sub(r"\bno_(\w+)", r"\1=False", words.replace(" (a list is written 1,2)", ""))
+            words = re.sub(r"\bno_(\w+)", r"\1=False", words.replace(" (a list is written 1,2)", "").replace(" (rows 5 to 7 are written 5:8)", ', as "5:8" is rows 5 to 7'))
         hint = _VALUE_OF_OPTION.sub(lambda found: f"{found[1]}={found[2] if found[2][0].isdigit() else repr(found[2])}", hint)
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
@@ -176,6 +176,8 @@ class Job:
             raise TypeError(f"{role}: is given twice")
         self._given.add(role)
         if isinstance(value, dict) and self.command in _OF_SETS:
+            if not value:
+                raise ValueError(f"{name}: is an empty dict, expected tensors by their names")
             keys: dict[str, Any] = {}
             for key, one in value.items():
                 if keys.setdefault(str(key), key) is not key:

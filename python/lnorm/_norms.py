@@ -116,6 +116,9 @@ def layer_norm_with_stats(
     >>> rstd.shape
     (2, 1)
     """
+    given = [name for name in ("mean", "rstd", "variance") if options.get(name) is not None]
+    if given:
+        raise TypeError(f"{given[0]}: is given, where layer_norm_with_stats computes the statistics")
     job = _apply(x, weight, bias, options)
     results = job.result("y", out), job.result("mean"), job.result("rstd")
     job.run()

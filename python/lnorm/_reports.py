@@ -236,6 +236,8 @@ def check(x: Any, y: Any = None, weight: Any = None, bias: Any = None, **options
     >>> wrong.verdict, wrong.cause["ids"]
     ('differs', ['eps-on-std', 'ddof-1'])
     """
+    if y is not None and isinstance(x, dict) != isinstance(y, dict):
+        raise TypeError("y: expected a dict of tensors where x is one, and a tensor where x is one")
     only: dict[str, list[str]] = {}
     if isinstance(x, dict) and isinstance(y, dict) and x.keys() != y.keys():
         both = [name for name in x if name in y]
