@@ -187,9 +187,11 @@ class Checking {
   // Writes all reports. Returns the exit status.
   int report(bool several) {
     if (!arguments_.work.ranks->is_first()) return 0;
-    save_report(arguments_.save_json, [&](ByteSink& out) { write_json_report(several, out); });
-    save_report(arguments_.save_junit, [&](ByteSink& out) { write_junit(checks_, out); });
-    save_report(arguments_.rows_out, [&](ByteSink& out) {
+    save_report("--save-json", arguments_.save_json,
+                [&](ByteSink& out) { write_json_report(several, out); });
+    save_report("--save-junit", arguments_.save_junit,
+                [&](ByteSink& out) { write_junit(checks_, out); });
+    save_report("--rows-out", arguments_.rows_out, [&](ByteSink& out) {
       write_rows_csv(*checks_.front().check.details, in_parallel(arguments_.work.threads), out);
     });
     if (page_output_) {

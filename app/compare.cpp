@@ -108,6 +108,10 @@ class TwoTensors {
         comparer_.compare(*other, lent, {}, {0, 0}, {options.threads, {}, options.ranks},
                           row_axes(x), mask_of(x, x, name));
     companions_.finish();
+    if (found.judged() > 0 && !found.absolute) {
+      throw Error(concat("--baseline ", printable(found.actual.name),
+                         ": has no finite number beside one, expected some"));
+    }
     return arguments_.factor * found.greatest(WorstBy::abs).value_or(0);
   }
 
@@ -528,14 +532,16 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
     return renaming.empty() ? "" : concat("hint: ", renaming, " pairs them");
   }
   const auto first = set.first();
-  const auto is_no_file = [&](const std::string& word) {
-    return is_standard_input(word) || arguments.input.options.files->contains(word);
-  };
-  if (!first || std::ranges::any_of(arguments.input.names, is_no_file)) return "";
+  if (!first) return "";
   const PairComparison& pair = set.pairs[*first];
   const auto selected = [](const Selection& side, const std::string& name) -> const Selected& {
     return *std::ranges::find(side.tensors, name, &Selected::name);
   };
+  // Standard input is read once, and what is in memory has no file.
+  if (!os::status(selected(actual, pair.actual).set->name()) ||
+      !os::status(selected(expected, pair.expected).set->name())) {
+    return "";
+  }
   const auto tensor_word = [&](const Selection& side, const std::string& name) {
     const Selected& tensor = selected(side, name);
     const bool is_named = !tensor.set->tensor_name(tensor.index).empty();
@@ -575,7 +581,7 @@ int compare_single(const Arguments& arguments, const Selection& actual, const Se
   if (arguments.page.is_wanted() && is_first) output.emplace("--page", arguments.page);
   Comparison comparison = compare_files(arguments, only_tensor(actual), only_tensor(expected));
   if (!is_first) return 0;
-  save_report(arguments.rows_out, [&](ByteSink& out) {
+  save_report("--rows-out", arguments.rows_out, [&](ByteSink& out) {
     write_rows_csv(comparison, in_parallel(arguments.work.threads), out);
   });
   if (output) {

@@ -193,7 +193,13 @@ struct OptionValue {
 
   // N or P%
   MismatchLimit mismatch_limit() const {
-    if (!text.ends_with('%')) return {static_cast<double>(count(0, INT64_MAX)), false};
+    if (!text.ends_with('%')) {
+      if (text.find('.') != text.npos) {
+        throw Error(concat(option, ": '", printable(text),
+                           "' is neither a number of elements nor a part of them, as 1%"));
+      }
+      return {static_cast<double>(count(0, INT64_MAX)), false};
+    }
     const OptionValue percentage{option, "", text.substr(0, text.size() - 1)};
     const double value = percentage.real_not_negative();
     if (value <= 100) return {value, true};

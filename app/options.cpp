@@ -289,7 +289,8 @@ constexpr Option kOptions[] = {
         set_tensor<TensorRole::mean>,
         {.no_effect = {{{.without = "--rstd --variance"}, {.beside = "--rms"}}},
          .called = {{{"running-mean moving-mean input-mean pop-mean"},
-                     {"training-mode training train use-global-stats momentum track-running-stats",
+                     {"training-mode training train use-global-stats momentum track-running-stats "
+                      "use-running-average",
                       "with --mean and --variance it is the norm of evaluation, without them "
                       "that of training"}}}}),
     Option("--rstd", kGiven, kNormalization, "T",
@@ -679,14 +680,15 @@ constexpr Option kOptions[] = {
            "Round every element once to this dtype (default none: all bits stay)",
            [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
-    Option("--dtype", kApply | kMutants, kOutput, {},
-           "Output dtype (default the input's, float64 for integers); int8 with --quantize",
-           [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
-           {.value_of = apply_dtypes,
-            .called = {{{"type out-dtype output-dtype cast"},
-                        {"stash-type compute-dtype accumulate-dtype acc-dtype precision",
-                         "each result is exact, rounded once: there is no dtype to compute in",
-                         kApply}}}}),
+    Option(
+        "--dtype", kApply | kMutants, kOutput, {},
+        "Output dtype (default the input's, float64 for integers); int8 with --quantize",
+        [](Arguments& a, const Value& v) { a.output.dtype = v.dtype(v.choices); },
+        {.value_of = apply_dtypes,
+         .called =
+             {{{"type out-dtype output-dtype cast"},
+               {"stash-type compute-dtype accumulate-dtype acc-dtype precision use-fast-variance",
+                "each result is exact, rounded once: there is no dtype to compute in", kApply}}}}),
     Option("--dtype", kWritingTensors & ~(kConvert | kApply), kOutput, {},
            "Output dtype (default the input's, float64 for integers)",
            [](Arguments& a, const Value& v) {

@@ -79,13 +79,15 @@ std::vector<page::Section> OutlierSections::take() {
   return result;
 }
 
-void save_report(const std::optional<std::string>& path,
+void save_report(const std::string& option, const std::optional<std::string>& path,
                  const std::function<void(ByteSink& out)>& write) {
   if (!path) return;
-  ByteSink out(*path);
-  write(out);
-  out.finish();
-  out.commit();
+  std::optional<ByteSink> out;
+  open_output(option, *path, [&] { out.emplace(*path); });
+  if (*path != "-") out->set_name(concat(option, ' ', *path));
+  write(*out);
+  out->finish();
+  out->commit();
 }
 
 void print_report(const Arguments& arguments, const std::function<void(ByteSink& out)>& write) {

@@ -66,14 +66,14 @@ class OutlierSections {
 inline constexpr std::size_t kMaxSections = 50;
 
 // Writes a report into a file, if it is named.
-void save_report(const std::optional<std::string>& path,
+void save_report(const std::string& option, const std::optional<std::string>& path,
                  const std::function<void(ByteSink& out)>& write);
 
 // Writes it where --save-json and --save-junit say.
 template <class Data>
 void save_reports(const Arguments& arguments, const Data& data) {
-  save_report(arguments.save_json, [&](ByteSink& out) { write_json(data, out); });
-  save_report(arguments.save_junit, [&](ByteSink& out) { write_junit(data, out); });
+  save_report("--save-json", arguments.save_json, [&](ByteSink& out) { write_json(data, out); });
+  save_report("--save-junit", arguments.save_junit, [&](ByteSink& out) { write_junit(data, out); });
 }
 
 // Writes it on standard output, unless --quiet is given.

@@ -158,7 +158,7 @@ int stats(const Arguments& arguments) {
   }
   if (is_table && !arguments.features) check_tensors(arguments);
   int status = 0;
-  save_report("-", [&](ByteSink& out) {
+  save_report("", "-", [&](ByteSink& out) {
     status = arguments.features ? report_features(arguments, inputs, out)
              : is_table         ? report_tensors(arguments, *selection, out)
                                 : report_rows(arguments, inputs, out);

@@ -87,7 +87,7 @@ ProgramDescription describe(const Program& program) {
 
 int generate(const Program& program, std::span<const char* const> words) {
   const std::string text = generated(program, words);
-  save_report("-", [&](ByteSink& out) { out.write(text); });
+  save_report("", "-", [&](ByteSink& out) { out.write(text); });
   return 0;
 }
 
