@@ -538,8 +538,12 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
     return *std::ranges::find(side.tensors, name, &Selected::name);
   };
   // Standard input is read once, and what is in memory has no file.
-  if (!os::status(selected(actual, pair.actual).set->name()) ||
-      !os::status(selected(expected, pair.expected).set->name())) {
+  const auto can_be_named = [](const Selected& tensor) {
+    const std::string& name = tensor.set->name();
+    return name.starts_with('[') || name.starts_with('{') || os::status(name);
+  };
+  if (!can_be_named(selected(actual, pair.actual)) ||
+      !can_be_named(selected(expected, pair.expected))) {
     return "";
   }
   const auto tensor_word = [&](const Selection& side, const std::string& name) {

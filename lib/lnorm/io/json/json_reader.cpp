@@ -411,7 +411,8 @@ class JsonReader {
                   concat(R"(the first object becomes a file by python3 -c "import json, sys; )",
                          "json.dump(json.load(sys.stdin)", member_,
                          R"sh([0], sys.stdout)" < 'FILE' > 'FILE.json')sh"))
-            : "");
+        : first == 't' || first == 'f' ? "1 stands for true, 0 for false"
+                                       : "");
   }
 
   JsonText text_;
