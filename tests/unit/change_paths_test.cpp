@@ -62,5 +62,6 @@ TEST_CASE("the documents name the files that a change touches") {
   for (const ChangePath& path : paths) {
     CAPTURE(path.name, path.example);
     CHECK(path.files == files_that_mention(path.example));
+    CHECK(path.files.size() <= 10);
   }
 }

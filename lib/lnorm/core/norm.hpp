@@ -32,9 +32,13 @@ enum class EpsOn { variance, std, max };
 struct EpsPlace {
   std::string_view name;
   std::string_view prefix;  // before "variance"
+  std::string_view
+      divisor[3];  // s: what stands before the variance, between it and eps, and behind
 };
 inline constexpr EpsPlace kEpsPlaces[] = {
-    {"variance", "on the "}, {"std", "on the root of the "}, {"max", "as the least root of the "}};
+    {"variance", "on the ", {"sqrt(", " + ", ")"}},
+    {"std", "on the root of the ", {"(sqrt(", ") + ", ")"}},
+    {"max", "as the least root of the ", {"max(sqrt(", "), ", ")"}}};
 
 // How a row is normalized, weight and bias apart: formula-inl.hpp.
 struct Formula {

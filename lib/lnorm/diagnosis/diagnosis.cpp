@@ -94,7 +94,7 @@ class Search {
     }
     for (const NamedKernel& kernel : *kernels_) {
       // RMS norm has no mean.
-      if (kernel.side == Side::both || !setting_.formula.rms) changes_.push_back({&kernel});
+      if (kernel.side == Side::both || setting_.formula.has_mean()) changes_.push_back({&kernel});
     }
     for (const SampleRow& row : sample_.rows) {
       FormulaSums of_row;
@@ -165,7 +165,8 @@ class Search {
     const bool is_of_row = v.result != Variant::Result::previous_row &&
                            v.result != Variant::Result::next_row &&
                            v.result != Variant::Result::twice;
-    return !has_sums && is_of_row && v.formula.ddof == asked.ddof && v.formula.rms == asked.rms &&
+    return !has_sums && is_of_row && v.formula.ddof == asked.ddof &&
+           v.formula.has_mean() == asked.has_mean() &&
            (!context_.has_given_rstd ||
             (v.formula.eps == asked.eps && v.formula.eps_on == asked.eps_on));
   }
@@ -603,7 +604,7 @@ class Search {
                       mean_factor(row),
                       {square, 2 * square * scale_error(row)}});
     }
-    return estimate_statistics(rows, formula.eps, !formula.rms);
+    return estimate_statistics(rows, formula.eps, formula.has_mean());
   }
 
   // eps, the divisor of the variance, and a factor of the mean, as the rows tell them.
@@ -649,7 +650,7 @@ class Search {
             [number, n](Variant& v) { v.formula.ddof = n - static_cast<std::int64_t>(number); }));
       }
     }
-    if (!formula.rms) {
+    if (formula.has_mean()) {
       const auto factor = number_of(told, [&](const ToldRow& row) { return mean_factor(row); });
       if (factor && factor->error < 0.1) {
         // In 16 bits rows have errors in common: the plain number may be a little farther.

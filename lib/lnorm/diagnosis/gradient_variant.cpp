@@ -32,7 +32,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   double s = 1;
   const bool has_saved = row.saved && !variant.own_statistics;
   if (has_saved && !row.saved->variance) {
-    statistics.mean = formula.rms ? 0 : row.saved->mean.high;
+    statistics.mean = formula.has_mean() ? row.saved->mean.high : 0;
     s = 1 / row.saved->rstd.high;
     errors.mean = u * std::fabs(statistics.mean);
     errors.s_low = s * (1 - 2 * u);
@@ -194,7 +194,7 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
   }
   const double tree = summation_error(n, u, kernel.depth);
   const bool is_constant = context.has_given && !variant.own_statistics;
-  const double of_mean = variant.formula.rms || is_constant ? 0 : variant.backward.of_mean;
+  const double of_mean = !variant.formula.has_mean() || is_constant ? 0 : variant.backward.of_mean;
   const double c1 = of_mean * (sum / n);
   const double c1_error =
       std::fabs(of_mean) * ((tree + kLossFactor * row.losses.g + u + g_unit) * size / n + t);

@@ -107,7 +107,7 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
   const Formula& formula = setting_.formula;
   const KernelModel& kernel = setting_.kernel;
   const auto n = std::ssize(row.x);
-  const RowSizes sizes = row_sizes(setting_.backend, row.x.data(), n, formula.rms);
+  const RowSizes sizes = row_sizes(setting_.backend, row.x.data(), n, !formula.has_mean());
   const RowStatistics statistics{
       .mean = row.given ? row.given->mean : sizes.mean,
       .variance =

@@ -32,7 +32,7 @@ RowStatistics pairwise_statistics(const Variant& variant, const KernelModel& ker
   const OutputFormat arithmetic(kernel.arithmetic.dtype);
   const auto n = static_cast<double>(x.size());
   RowStatistics row = statistics_of(x, variant.formula);
-  if (!variant.formula.rms) row.mean = arithmetic.rounded(pairwise_sum(x, format) / n);
+  if (variant.formula.has_mean()) row.mean = arithmetic.rounded(pairwise_sum(x, format) / n);
   std::vector<double> squares(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double d = variant.one_pass ? x[i] : arithmetic.rounded(x[i] - row.mean);
@@ -143,7 +143,7 @@ std::vector<double> computed_in(DType dtype, const Formula& formula, const Judge
   const auto n = static_cast<double>(row.x.size());
   std::vector<double> y;
   for (const double x : row.x) y.push_back(format.rounded(x));
-  const double mean = formula.rms ? 0 : format.rounded(pairwise_sum(y, format) / n);
+  const double mean = formula.has_mean() ? format.rounded(pairwise_sum(y, format) / n) : 0;
   std::vector<double> squares;
   for (double& d : y) {
     d = format.rounded(d - mean);
@@ -256,7 +256,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
     above += static_cast<std::int64_t>(variance > found.exact.variance);
     // The arithmetic rounds what it makes of the sums.
     const double unit = 4 * setting.kernel.arithmetic.unit;
-    if (!variant.formula.rms) {
+    if (variant.formula.has_mean()) {
       sums.take(n * found.mean, n * (found.mean_error + unit * std::fabs(found.mean)), format);
     }
     const double freedom = n - static_cast<double>(variant.formula.ddof);

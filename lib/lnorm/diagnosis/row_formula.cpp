@@ -25,14 +25,14 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
   const auto [sum, sum_abs] = totals<2>(x.size(), [=](std::size_t i) -> std::array<double, 2> {
     return {x[i], std::fabs(x[i])};
   });
-  if (!formula.rms) row.mean = sum / row.count;
+  if (formula.has_mean()) row.mean = sum / row.count;
   row.mean_abs = sum_abs / row.count;
   auto [squares, rest] =
       totals<2>(x.size(), [=, center = row.mean](std::size_t i) -> std::array<double, 2> {
         return {(x[i] - center) * (x[i] - center), x[i] - center};
       });
   // What the mean is off by, which matters where it is much larger than the deviations.
-  if (!formula.rms) squares -= rest * (rest / row.count);
+  if (formula.has_mean()) squares -= rest * (rest / row.count);
   row.variance = std::max(squares, 0.0) / (row.count - static_cast<double>(formula.ddof));
   row.max_abs = greatest_of(x.size(), [=](std::size_t i) { return std::fabs(x[i]); });
   if (given) {
@@ -61,13 +61,13 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
   StatisticErrors errors;
   if (row.is_given) {
     // They are rounded to the arithmetic. A kernel may fold them into x * scale + shift, whose products are rounded.
-    if (!formula.rms) errors.mean = (4 * u + kOwnUnit) * std::fabs(row.mean) + t;
+    if (formula.has_mean()) errors.mean = (4 * u + kOwnUnit) * std::fabs(row.mean) + t;
     errors.variance = (u + kOwnUnit) * var + t;
     errors.is_in_range = var < greatest && reach < greatest && reach < greatest * s;
     carry_to_divisor(row, formula, kernel.arithmetic, errors);
     return errors;
   }
-  if (!formula.rms) {
+  if (formula.has_mean()) {
     errors.mean =
         (kernel.rounds_x ? g + u : g) * row.mean_abs + (2 * u + kOwnUnit) * std::fabs(row.mean) + t;
     errors.mean += kLossFactor * losses.mean;

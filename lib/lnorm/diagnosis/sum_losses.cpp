@@ -45,7 +45,7 @@ class Sums {
   void run_statistics(const Formula& formula, bool is_one_pass, Take take) {
     const double freedom = static_cast<double>(x_.size()) - static_cast<double>(formula.ddof);
     each_order([&](auto sum) { take_order(sum, formula, is_one_pass, freedom, take); });
-    if (formula.rms || is_one_pass || std::ssize(x_) > kMostOfWelford) return;
+    if (!formula.has_mean() || is_one_pass || std::ssize(x_) > kMostOfWelford) return;
     welford(1, freedom, take);
     welford(4, freedom, take);
   }
@@ -169,7 +169,7 @@ class Sums {
                   Take take) {
     const auto n = static_cast<double>(x_.size());
     V mean{};
-    if (!formula.rms) mean = divide(sum(x_), n);
+    if (formula.has_mean()) mean = divide(sum(x_), n);
     squares_.resize(x_.size());
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const V d = is_one_pass ? x_[i] : subtract(x_[i], mean);

@@ -154,8 +154,8 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
     return of.by_padded ? static_cast<double>(of.padded_to) : elements.count;
   };
   RowStatistics row = *of_variance;
-  const bool is_about_zero = variant.formula.rms || variant.squares_about_zero;
-  if (variant.formula.rms) {
+  const bool is_about_zero = !variant.formula.has_mean() || variant.squares_about_zero;
+  if (!variant.formula.has_mean()) {
     row.mean = 0;
   } else {
     const StatisticOf& of = variant.mean;
@@ -434,7 +434,7 @@ std::vector<DoubleDouble> precise_results(const Variant& variant, const SampleRo
   const Formula& formula = variant.formula;
   DoubleDouble sum;
   for (const double value : x) sum = sum + DoubleDouble{value};
-  const DoubleDouble mean = formula.rms ? DoubleDouble{} : sum / DoubleDouble{n};
+  const DoubleDouble mean = formula.has_mean() ? sum / DoubleDouble{n} : DoubleDouble{};
   DoubleDouble squares;
   for (const double value : x) {
     const DoubleDouble d = DoubleDouble{value} - mean;
@@ -508,7 +508,7 @@ void KnownStatistics::find(std::span<const double> x, const SumLosses& losses,
   known_.clear();
   const RowStatistics of_norms[] = {statistics_of(x, {}), statistics_of(x, {.rms = true})};
   for (const Formula& formula : formulas) {
-    RowStatistics row = of_norms[formula.rms ? 1 : 0];
+    RowStatistics row = of_norms[formula.has_mean() ? 0 : 1];
     row.variance *= row.count / (row.count - static_cast<double>(formula.ddof));
     known_.push_back(
         {formula, row, errors_of(row, formula, kernel, losses), divisor_of(row.variance, formula)});

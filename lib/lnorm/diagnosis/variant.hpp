@@ -196,7 +196,7 @@ struct KernelContext {
     return rows * row_length() / std::max<std::int64_t>(1, parameters);
   }
   // Rows of one element: x - mean is 0, whatever it is divided by and multiplied with.
-  bool has_no_deviations() const { return row_length() == 1 && !setting.formula.rms; }
+  bool has_no_deviations() const { return row_length() == 1 && setting.formula.has_mean(); }
   // Whether it depends on the divisor.
   bool has_statistics() const {
     return of != Quantity::dbias && !has_saved && !has_no_deviations();
@@ -204,7 +204,7 @@ struct KernelContext {
   // dx is also 0 for rows of two elements without eps, whose xhat is 1 and -1 whatever x is.
   bool dx_is_zero() const {
     return has_no_deviations() ||
-           (row_length() == 2 && !setting.formula.rms && setting.formula.eps == 0);
+           (row_length() == 2 && setting.formula.has_mean() && setting.formula.eps == 0);
   }
 };
 

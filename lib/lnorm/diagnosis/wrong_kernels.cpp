@@ -73,13 +73,13 @@ bool rms(Variant& v, const Context& c, double is_rms) {
 
 bool mean_in_variance(Variant& v, const Context& c, double) {
   v.squares_about_zero = true;
-  return !c.setting.formula.rms && c.row_length() > 1;
+  return c.setting.formula.has_mean() && c.row_length() > 1;
 }
 
 // Of one element x - mean and the variance are 0.
 bool mean_times(Variant& v, const Context& c, double factor) {
   v.mean_factor = factor;
-  return !c.setting.formula.rms;
+  return c.setting.formula.has_mean();
 }
 
 template <Variant::Divisor by>
@@ -355,17 +355,17 @@ bool padded_ones(Variant& v, const Context& c, double to) {
 bool unmasked(Variant& v, const Context& c, double to) {
   const bool is_other = pads(v, c, to, {});
   v.mean = {};
-  return is_other && !c.setting.formula.rms && !c.has_no_deviations();
+  return is_other && c.setting.formula.has_mean() && !c.has_no_deviations();
 }
 bool unmasked_by(Variant& v, const Context& c, double to) {
   const bool is_other = pads(v, c, to, {.by_padded = true});
   v.mean = {};
-  return is_other && !c.setting.formula.rms && !c.has_no_deviations();
+  return is_other && c.setting.formula.has_mean() && !c.has_no_deviations();
 }
 bool reads_on(Variant& v, const Context& c, double to) {
   const bool is_other = pads(v, c, to, {.reads_on = true, .is_masked = true});
   return is_other && c.rows > 1 && to <= static_cast<double>(2 * c.row_length()) &&
-         !c.setting.formula.rms;
+         c.setting.formula.has_mean();
 }
 bool reads_on_by(Variant& v, const Context& c, double to) {
   const bool is_other = reads_on(v, c, to);
@@ -397,7 +397,7 @@ bool statistics_in(Variant& v, const Context& c, double) {
 template <DType dtype>
 bool mean_in(Variant& v, const Context& c, double) {
   v.mean_in = dtype;
-  return is_narrow(c, dtype) && !c.setting.formula.rms;
+  return is_narrow(c, dtype) && c.setting.formula.has_mean();
 }
 template <DType dtype>
 bool rstd_in(Variant& v, const Context& c, double) {
@@ -436,12 +436,12 @@ bool x_in(Variant& v, const Context& c, double) {
 template <Variant::Overflow what>
 bool overflow(Variant& v, const Context& c, double) {
   v.overflow = what;
-  return !(v.overflow == Variant::Overflow::sum && c.setting.formula.rms);
+  return !(v.overflow == Variant::Overflow::sum && !c.setting.formula.has_mean());
 }
 
 bool one_pass(Variant& v, const Context& c, double) {
   v.one_pass = true;
-  return !c.setting.formula.rms && c.row_length() > 1;
+  return c.setting.formula.has_mean() && c.row_length() > 1;
 }
 
 template <DType dtype>
@@ -462,7 +462,8 @@ bool has_affine(const Context& c) { return c.has_weight || c.has_bias; }
 // and -1, which no rounding changes.
 bool rounds_visibly(const Context& c) {
   const Formula& formula = c.setting.formula;
-  const bool is_sign = c.row_length() == 2 && !formula.rms && formula.ddof == 0 && formula.eps == 0;
+  const bool is_sign =
+      c.row_length() == 2 && formula.has_mean() && formula.ddof == 0 && formula.eps == 0;
   return !is_sign && (c.is_written || c.setting.output.dtype() != DType::float64);
 }
 
@@ -547,7 +548,7 @@ bool is_of_dx(const Context& c) { return c.of == Quantity::dx; }
 bool without_term(Variant& v, const Context& c, double part) {
   if (part != 2) v.backward.of_mean = 0;
   if (part != 1) v.backward.of_variance = 0;
-  return is_of_dx(c) && !c.has_given && (part != 1 || !c.setting.formula.rms) &&
+  return is_of_dx(c) && !c.has_given && (part != 1 || c.setting.formula.has_mean()) &&
          (part != 2 || !c.has_no_deviations());
 }
 
@@ -571,7 +572,7 @@ bool sums_of_dy(Variant& v, const Context& c, double) {
   v.backward.mean_has_weight = !of_mean;
   v.backward.variance_has_weight = !of_variance;
   return is_of_dx(c) && c.has_weight && !c.weight_is_number && !c.has_given && !c.dx_is_zero() &&
-         (!of_mean || !c.setting.formula.rms);
+         (!of_mean || c.setting.formula.has_mean());
 }
 bool weight_last(Variant& v, const Context& c, double) {
   v.backward.weight_is_last = true;
@@ -582,7 +583,7 @@ template <Backward::Xhat kind>
 bool other_xhat(Variant& v, const Context& c, double) {
   v.backward.xhat = kind;
   return is_of_dx(c) && !c.has_given && !c.dx_is_zero() &&
-         !(kind == Backward::Xhat::deviation && c.setting.formula.rms);
+         !(kind == Backward::Xhat::deviation && !c.setting.formula.has_mean());
 }
 
 bool divided_twice(Variant& v, const Context& c, double) {
@@ -1089,7 +1090,7 @@ std::string option_of(const NamedKernel& kernel, const KernelContext& context) {
   const bool leaves_one = option == kWithoutWeight && context.setting.kernel.adds_one;
   if (leaves_one) return concat(option, " without --zero-centered-weight");
   if (option != kWithoutMean) return kernel.options;
-  return concat(context.setting.formula.rms ? "" : concat(option, ' '), "without ",
+  return concat(context.setting.formula.has_mean() ? concat(option, ' ') : "", "without ",
                 context.has_given_rstd ? "--rstd" : "--variance");
 }
 

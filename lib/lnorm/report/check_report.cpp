@@ -375,7 +375,11 @@ void write_junit(const std::vector<NamedCheck>& checks, ByteSink& bytes) {
       const FormulaFit* const cause = cause_of(c);
       one.failure = cause == nullptr ? verdict_sentence(c)
                                      : concat(tensor.name, " differs: ", cause_text(*cause));
-      one.lines = explanation_lines(c);
+      for (const auto& [label, words] : figure_words(c)) {
+        one.lines.push_back(concat(label, label.empty() ? "" : ": ", words));
+      }
+      const std::vector<std::string> explained = explanation_lines(c);
+      one.lines.insert(one.lines.end(), explained.begin(), explained.end());
       for (const std::string& line : c.where) one.lines.push_back("where: " + line);
       if (c.comparison && !c.comparison->equal()) {
         one.lines.push_back(concat(

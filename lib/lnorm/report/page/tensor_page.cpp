@@ -21,12 +21,9 @@ std::string formula_text(const Stats& stats) {
   std::string text = concat("y = ", formula.norm().deviation);
   if (stats.given == Stats::Given::rstd) {
     text += " * rstd";
-  } else if (formula.eps_on == EpsOn::std) {
-    text += concat(" / (sqrt(", variance, ") + ", eps, ")");
-  } else if (formula.eps_on == EpsOn::max) {
-    text += concat(" / max(sqrt(", variance, "), ", eps, ")");
   } else {
-    text += concat(" / sqrt(", variance, " + ", eps, ")");
+    const auto& [before, between, behind] = formula.eps_place().divisor;
+    text += concat(" / ", before, variance, between, eps, behind);
   }
   if (stats.weight) text += stats.zero_centered_weight ? " * (1 + weight)" : " * weight";
   if (stats.bias) text += " + bias";
