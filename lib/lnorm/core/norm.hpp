@@ -50,6 +50,9 @@ struct Formula {
   bool operator==(const Formula&) const = default;
   const Norm& norm() const noexcept { return kNorms[rms ? 1 : 0]; }
   bool has_mean() const noexcept { return norm().has_mean; }
+  // What the sum of the squares of n elements is divided by.
+  std::int64_t freedom(std::int64_t n) const noexcept { return n - ddof; }
+  double freedom(double n) const noexcept { return n - static_cast<double>(ddof); }
   const EpsPlace& eps_place() const noexcept { return kEpsPlaces[static_cast<int>(eps_on)]; }
 };
 

@@ -636,7 +636,7 @@ class Search {
     const auto divisor = number_of(told, [&](const ToldRow& row) {
       const double s = row.used_s();
       const double variance = variance_of(s, formula);
-      const double freedom = row.statistics.count - static_cast<double>(formula.ddof);
+      const double freedom = formula.freedom(row.statistics.count);
       const double number = freedom * row.statistics.variance / variance;
       return EstimatedNumber{
           number, std::fabs(number) * 2 * scale_error(row) * std::fabs(s * s / variance)};

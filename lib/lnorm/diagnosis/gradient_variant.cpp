@@ -77,7 +77,7 @@ GradientLine line_of(const Variant& variant, const KernelModel& kernel, const Sa
   line.inverse_t = is_eps ? 0 : 1 / (has_root ? root : s);
   if (!has_root) line.inverse_t_error = line.inverse_error;
   line.freedom = variant.backward.freedom ? static_cast<double>(*variant.backward.freedom)
-                                          : n - static_cast<double>(formula.ddof);
+                                          : formula.freedom(n);
   return line;
 }
 

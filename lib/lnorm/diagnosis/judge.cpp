@@ -111,7 +111,7 @@ bool RowJudge::passes(const JudgedRow& row, JudgedRows& found) const {
   const RowStatistics statistics{
       .mean = row.given ? row.given->mean : sizes.mean,
       .variance =
-          row.given ? row.given->variance : sizes.squares / static_cast<double>(n - formula.ddof),
+          row.given ? row.given->variance : sizes.squares / static_cast<double>(formula.freedom(n)),
       .mean_abs = sizes.mean_abs,
       .max_abs = sizes.max_abs,
       .count = static_cast<double>(n),

@@ -39,7 +39,7 @@ RowStatistics pairwise_statistics(const Variant& variant, const KernelModel& ker
     squares[i] = d * d;
   }
   const double sum = pairwise_sum(squares, format);
-  const double freedom = n - static_cast<double>(variant.formula.ddof);
+  const double freedom = variant.formula.freedom(n);
   if (!variant.one_pass) {
     row.variance = arithmetic.rounded(sum / freedom);
     return row;
@@ -61,7 +61,7 @@ StatisticErrors errors_of(const Variant& variant, const RowStatistics& row,
   if (!variant.one_pass) return errors;
   const double unit = model.arithmetic.unit;
   const double g = summation_error(row.count, unit, model.depth);
-  const double part = (row.count - static_cast<double>(variant.formula.ddof)) / row.count;
+  const double part = variant.formula.freedom(row.count) / row.count;
   errors.variance = ((g + 4 * unit) * (row.variance * part + row.mean * row.mean) +
                      2 * std::fabs(row.mean) * errors.mean) /
                     part;
@@ -149,8 +149,7 @@ std::vector<double> computed_in(DType dtype, const Formula& formula, const Judge
     d = format.rounded(d - mean);
     squares.push_back(format.rounded(d * d));
   }
-  const double variance =
-      format.rounded(pairwise_sum(squares, format) / (n - static_cast<double>(formula.ddof)));
+  const double variance = format.rounded(pairwise_sum(squares, format) / formula.freedom(n));
   const double s = format.rounded(divisor_of(variance, formula));
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double product =
@@ -259,7 +258,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
     if (variant.formula.has_mean()) {
       sums.take(n * found.mean, n * (found.mean_error + unit * std::fabs(found.mean)), format);
     }
-    const double freedom = n - static_cast<double>(variant.formula.ddof);
+    const double freedom = variant.formula.freedom(n);
     sums.take(freedom * variance,
               freedom * 2 * (found.divisor * found.divisor_error + unit * variance), format);
   }

@@ -33,7 +33,7 @@ RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
       });
   // What the mean is off by, which matters where it is much larger than the deviations.
   if (formula.has_mean()) squares -= rest * (rest / row.count);
-  row.variance = std::max(squares, 0.0) / (row.count - static_cast<double>(formula.ddof));
+  row.variance = std::max(squares, 0.0) / formula.freedom(row.count);
   row.max_abs = greatest_of(x.size(), [=](std::size_t i) { return std::fabs(x[i]); });
   if (given) {
     row.mean = given->mean;
@@ -73,9 +73,9 @@ StatisticErrors errors_of(const RowStatistics& row, const Formula& formula,
     errors.mean += kLossFactor * losses.mean;
   }
   // The third term: in Welford's updates the mean is off by another number each time, and the products do not cancel.
-  errors.variance =
-      (g + 4 * u) * var + errors.mean * errors.mean * n / (n - static_cast<double>(formula.ddof)) +
-      4 * u * std::fabs(row.mean) * std::sqrt(var) + t + kLossFactor * losses.variance;
+  errors.variance = (g + 4 * u) * var + errors.mean * errors.mean * n / formula.freedom(n) +
+                    4 * u * std::fabs(row.mean) * std::sqrt(var) + t +
+                    kLossFactor * losses.variance;
   errors.is_in_range = n < greatest && n * row.mean_abs < greatest &&
                        n * var + reach * reach < greatest && reach < greatest * s;
   carry_to_divisor(row, formula, kernel.arithmetic, errors);

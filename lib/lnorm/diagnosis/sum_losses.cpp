@@ -43,7 +43,7 @@ class Sums {
   // take(mean, variance): of each order, the numbers of all rows.
   template <class Take>
   void run_statistics(const Formula& formula, bool is_one_pass, Take take) {
-    const double freedom = static_cast<double>(x_.size()) - static_cast<double>(formula.ddof);
+    const double freedom = formula.freedom(static_cast<double>(x_.size()));
     each_order([&](auto sum) { take_order(sum, formula, is_one_pass, freedom, take); });
     if (!formula.has_mean() || is_one_pass || std::ssize(x_) > kMostOfWelford) return;
     welford(1, freedom, take);

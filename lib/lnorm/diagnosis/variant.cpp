@@ -179,8 +179,7 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
     sum += more ? sum_about(*more, center)
                 : padding(of, *of_variance) * std::pow(of.padding - center, 2);
   }
-  row.variance =
-      std::max(sum, 0.0) / (divisor(of, *of_variance) - static_cast<double>(variant.formula.ddof));
+  row.variance = std::max(sum, 0.0) / variant.formula.freedom(divisor(of, *of_variance));
   if (variant.without) row.mean = row.variance = row.mean_abs = 0;
   return row;
 }
@@ -440,7 +439,7 @@ std::vector<DoubleDouble> precise_results(const Variant& variant, const SampleRo
     const DoubleDouble d = DoubleDouble{value} - mean;
     squares = squares + d * d;
   }
-  const DoubleDouble variance = squares / DoubleDouble{n - static_cast<double>(formula.ddof)};
+  const DoubleDouble variance = squares / DoubleDouble{formula.freedom(n)};
   const DoubleDouble s = Divisors(variance, formula).s;
   std::vector<DoubleDouble> y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -509,7 +508,7 @@ void KnownStatistics::find(std::span<const double> x, const SumLosses& losses,
   const RowStatistics of_norms[] = {statistics_of(x, {}), statistics_of(x, {.rms = true})};
   for (const Formula& formula : formulas) {
     RowStatistics row = of_norms[formula.has_mean() ? 0 : 1];
-    row.variance *= row.count / (row.count - static_cast<double>(formula.ddof));
+    row.variance *= row.count / formula.freedom(row.count);
     known_.push_back(
         {formula, row, errors_of(row, formula, kernel, losses), divisor_of(row.variance, formula)});
   }

@@ -38,7 +38,7 @@ bool eps_value(Variant& v, const Context& c, double eps) {
 
 // What a sum of squares is divided by.
 double freedom_of(const Context& c) {
-  return static_cast<double>(std::max<std::int64_t>(1, c.row_length() - c.setting.formula.ddof));
+  return static_cast<double>(std::max<std::int64_t>(1, c.setting.formula.freedom(c.row_length())));
 }
 
 // eps is added to the sum of squares, which is divided then.

@@ -38,7 +38,7 @@ bool has_constants(const SavedStatistics* saved) {
 
 // Sums of a row that has the variance, and mean 0.
 ExactSums sums_of(const SavedStatistics& saved, std::int64_t n, const Formula& formula) {
-  return {true, Dyadic(), Dyadic(n - formula.ddof) * Dyadic(*saved.variance)};
+  return {true, Dyadic(), Dyadic(formula.freedom(n)) * Dyadic(*saved.variance)};
 }
 
 }  // namespace

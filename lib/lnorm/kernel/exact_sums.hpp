@@ -46,7 +46,7 @@ struct ExactMoments {
 
   ExactMoments(const ExactSums& sums, std::int64_t length, const Formula& formula)
       : n(length),
-        freedom(length - formula.ddof),
+        freedom(formula.freedom(length)),
         sum(formula.has_mean() ? sums.sum : Dyadic()),
         centered(n * sums.squares - square(sum)),
         scaled(centered) {

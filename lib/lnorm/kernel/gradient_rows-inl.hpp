@@ -324,7 +324,7 @@ struct DoubleGradientStatistics {
       : rule(of_rows),
         formula(rule.formula),
         count(rule.n),
-        freedom(rule.n - formula.ddof),
+        freedom(formula.freedom(rule.n)),
         growth(splat(rule.growth)),
         has_mean(formula.has_mean() && saved == nullptr),
         are_constants(saved != nullptr && saved->are_constants()) {}

@@ -60,7 +60,7 @@ std::optional<DoubleDoubleGradient> double_double_gradient(const GradientSums& s
                                                            const SavedStatistics* saved,
                                                            double growth) noexcept {
   const DoubleDouble count{static_cast<double>(n)};
-  const DoubleDouble freedom{static_cast<double>(n - formula.ddof)};
+  const DoubleDouble freedom{static_cast<double>(formula.freedom(n))};
   const double squares = sums.x.squares.high;
   const bool has_g = sums.g_squares > 0;
   const bool are_constants = saved != nullptr && saved->are_constants();

@@ -224,7 +224,7 @@ double RowNormalizer::mean() const {
 
 double RowNormalizer::variance() const {
   if (state_ == State::not_finite) return kNan;
-  const std::int64_t freedom = setting_.row_length - setting_.formula.ddof;
+  const std::int64_t freedom = setting_.formula.freedom(setting_.row_length);
   const auto fast = centered_ ? centered_->rounded_variance(freedom) : std::nullopt;
   return fast ? *fast : exact().variance();
 }

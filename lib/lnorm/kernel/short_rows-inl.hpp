@@ -88,7 +88,7 @@ struct DoubleRows {
   HWY_INLINE DoubleRows(V sum, V squares, std::int64_t n, const Formula& formula)
       : shift(formula.has_mean() ? sum * splat(1 / static_cast<double>(n)) : hn::Zero(kDoubles)) {
     const V centered = squares_about_mean(squares, sum, shift);
-    const V variance = centered * splat(1 / static_cast<double>(n - formula.ddof));
+    const V variance = centered * splat(1 / static_cast<double>(formula.freedom(n)));
     const V square = variance + splat(formula.eps);
     const auto known = hn::Le(shift * sum, centered);
     if (HWY_LIKELY(formula.eps_on == EpsOn::variance &&

@@ -44,7 +44,7 @@ std::optional<DoubleStatistics> double_statistics(const Sums& sums, double cente
   const double squares = sums.squares.high;
   const double shift = sums.sum.high / count;
   const double centered = squares_about_mean(squares, sums.sum.high, shift);
-  const double s = Divisors(centered / static_cast<double>(n - formula.ddof), formula).s;
+  const double s = Divisors(centered / static_cast<double>(formula.freedom(n)), formula).s;
   if (!(shift * sums.sum.high <= centered && s >= kMinDivisor && s <= kMaxDivisor)) {
     return std::nullopt;
   }
@@ -102,7 +102,7 @@ CenteredSums constant_sums(double element, std::int64_t n) noexcept {
 std::optional<DoubleDoubleStatistics> double_double_statistics(const CenteredSums& sums,
                                                                std::int64_t n,
                                                                const Formula& formula) noexcept {
-  const DoubleDouble s = Divisors(sums.squares / exact(n - formula.ddof), formula).s;
+  const DoubleDouble s = Divisors(sums.squares / exact(formula.freedom(n)), formula).s;
   if (!(s.high >= kMinDoubleDoubleS && s.high <= kMaxDoubleDoubleS)) return std::nullopt;
   DoubleDoubleStatistics result;
   result.mean = sums.mean;

@@ -195,8 +195,8 @@ class ShortDoubleDoubleRows : ShortRows {
   ShortDoubleDoubleRows(const RowSetting& setting, const RowsIn& x, const RowsOut& y)
       : ShortRows(setting, x, y),
         per_element_(reciprocal(n_)),
-        per_freedom_(reciprocal(n_ - setting.formula.ddof)),
-        bounds_(n_, n_ - setting.formula.ddof, 1) {}
+        per_freedom_(reciprocal(setting.formula.freedom(n_))),
+        bounds_(n_, setting.formula.freedom(n_), 1) {}
 
   void run() {
     const std::int64_t at_once = std::max(kWidth, kChunk / n_ / kWidth * kWidth);

@@ -47,8 +47,7 @@ constexpr SavedCause kSavedCauses[] = {
      [](const RowStatistics& row, double, const Formula&) { return 1 / std::sqrt(row.variance); }},
     {"saved-ddof-1", "it is 1 / s by the variance divided by n - 1", false, true,
      [](const RowStatistics& row, double, const Formula& formula) {
-       const auto ddof = static_cast<double>(formula.ddof);
-       return 1 / divisor_of(row.variance * (row.count - ddof) / (row.count - 1), formula);
+       return 1 / divisor_of(row.variance * formula.freedom(row.count) / (row.count - 1), formula);
      }},
     {"saved-exchanged", "mean and rstd are exchanged", false, true,
      [](const RowStatistics& row, double, const Formula&) { return row.mean; }},

@@ -317,7 +317,7 @@ class Maker {
       all += x[i] * x[i];
       if (i / 2 % 2 == 0) first += x[i] * x[i];
     }
-    const auto freedom = static_cast<double>(plan_.row_length - formula.ddof);
+    const auto freedom = static_cast<double>(formula.freedom(plan_.row_length));
     const double deviation = std::sqrt(all / freedom);
     const Divisors divisors(all / freedom, formula);
     const double scale = std::ldexp(1.0, 4 - std::ilogb(deviation));
