@@ -75,6 +75,10 @@ class Explainer {
     Plan plan = companions_.plan(x, name, {.ordered = true, .keeps_order = true});
     companions_.check_affine(plan, x, name);
     companions_.check(Companions::kGiven, x, name);
+    if (arguments_.input.rows && plan.rows == 0) {
+      throw Error(
+          concat("--rows leaves no row of ", printable(x.name), ", expected some to explain"));
+    }
     return plan;
   }
 
