@@ -366,7 +366,8 @@ Bracket RowNormalizer::in_double_doubles(const Element& e) const {
 double RowNormalizer::saved_rstd() const {
   if (!saved_->variance) return saved_->rstd.high;
   if (!std::isfinite(saved_->variance->high)) return saved_->variance->high;
-  return exact().is_defined() ? 1 : kInfinity;
+  // By a mean that is none no result is finite, whatever it is multiplied with.
+  return !std::isfinite(saved_->mean.high) || exact().is_defined() ? 1 : kInfinity;
 }
 
 double RowNormalizer::exactly(const Element& e, const Bracket& known) const {

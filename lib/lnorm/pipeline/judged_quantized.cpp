@@ -79,6 +79,21 @@ class QuantizedJudge {
     return shares_scales() ? shared[static_cast<std::size_t>(plan.scales.first(row))] : given_scale;
   }
 
+  // How far off a scale that rows share may be, which the kernel has not saved, in parts of itself; 0 where not asked.
+  double shared_error(std::int64_t row) const {
+    return shared_errors.empty() ? 0
+                                 : shared_errors[static_cast<std::size_t>(plan.scales.first(row))];
+  }
+  // most: the largest |y| of the rows.
+  void take_shared_errors(std::span<const ScaleInterval> most) {
+    for (const ScaleInterval& one : most) {
+      const auto [low, high] = scales_of(one, QuantizedRule{asked.quantization});
+      const bool is_near =
+          low > 0 && !asked.quantization.power_of_two;  // which is one or the other
+      shared_errors.push_back(is_near ? high / low - 1 : 0);
+    }
+  }
+
   // Where the kernel's scale of a group lies, in elements; and the scale.
   std::int64_t position(std::int64_t row, std::int64_t g, bool is_transposed) const {
     if (shares_scales()) return plan.scales.first(row);
@@ -178,13 +193,13 @@ class QuantizedJudge {
     return exact;
   }
 
-  // How far y may be off from what q stands for.
-  double bound(double y, double error, double q, double scale) const {
+  // How far y may be off from what q stands for. scale_error: how far off the scale may be, in parts of itself.
+  double bound(double y, double error, double q, double scale, double scale_error) const {
     const ScaleInterval of_q = grid_.rounds_to(q);
     const double size = std::fabs(q);
     const bool is_above = std::signbit(y) == std::signbit(q) && std::fabs(y) > size * scale;
     const double half = q == 0 || is_above ? of_q.high - size : size - of_q.low;
-    const double off = error + quotient_error(scale) * std::fabs(y);
+    const double off = error + (quotient_error(scale) + scale_error) * std::fabs(y);
     // An exact tie rounds to one number; the other one is just beyond the bound.
     const bool is_other =
         off == 0 && std::fabs(y - q * scale) == half * scale && grid_.rounded(y / scale) != q;
@@ -252,6 +267,7 @@ class QuantizedJudge {
   const std::int64_t groups;  // of a row
   double given_scale = kNan;  // the exact one of the tensor, or the first of those that are given
   std::vector<double> shared = {};  // the exact ones that rows share
+  std::vector<double> shared_errors = {};
 
  private:
   // How far off a quotient by a scale may be, in parts of itself. By a power of two it is exact.
@@ -311,7 +327,8 @@ class QuantizedBounds {
     fill(is_measured);
     bounds = results_;
     for (std::size_t i = 0; i < bounds.y.size(); ++i) {
-      bounds.bound[i] = judge_.bound(bounds.y[i], bounds.bound[i], row_.q[i], divisors_[i]);
+      bounds.bound[i] = judge_.bound(bounds.y[i], bounds.bound[i], row_.q[i], divisors_[i],
+                                     judge_.shared_error(row_.number));
     }
   }
   void of_scales(bool is_measured, RowBounds& bounds) {
@@ -702,27 +719,33 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   const QuantizedChecker checker(judge, options, actual);
   QuantizedChecker::Found found;
   const bool has_elements = plan.row_length > 0;
-  if (has_elements) {
+  const auto examine = [&] {
+    found = {};
     examine_rows(
         inputs.x, plan, quantization(exact),
         [&](const RowBlock& block) { return checker.examine(block); },
         [&](const QuantizedChecker::Found& of_block) { found.merge(of_block); }, run_options);
-  }
+  };
+  if (has_elements) examine();
   if (has_elements && judge.shares_scales()) {
+    const auto largest_by = [&](bool is_measured) {
+      std::vector<ScaleInterval> largest(judge.shared.size());
+      examine_rows(
+          inputs.x, plan, {},
+          [&](const RowBlock& block) { return amaxes_of_block(judge, block, is_measured); },
+          [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
+            for (const auto& [i, most] : of_block) {
+              largest[static_cast<std::size_t>(i)].take(most);
+            }
+          },
+          run_options);
+      return largest;
+    };
+    if (!judge.has_scales() && found.q.beyond > 0) {
+      judge.take_shared_errors(largest_by(true));
+      examine();
+    }
     if (judge.has_scales()) {
-      const auto largest_by = [&](bool is_measured) {
-        std::vector<ScaleInterval> largest(judge.shared.size());
-        examine_rows(
-            inputs.x, plan, {},
-            [&](const RowBlock& block) { return amaxes_of_block(judge, block, is_measured); },
-            [&](const std::map<std::int64_t, ScaleInterval>& of_block) {
-              for (const auto& [i, most] : of_block) {
-                largest[static_cast<std::size_t>(i)].take(most);
-              }
-            },
-            run_options);
-        return largest;
-      };
       const std::vector<ScaleInterval> largest = largest_by(false);
       found.scale = judge.of_shared(largest, largest);
       // What loops lose is measured where the tree bound does not explain all of the scales.
