@@ -95,7 +95,8 @@ void carry_to_divisor(const RowStatistics& row, const Formula& formula,
     errors.s = errors.variance / (2 * std::sqrt(var)) + 4 * u * s;
   }
   errors.s_low = divisor_of(std::max(var - errors.variance, 0.0), formula) * (1 - 4 * u);
-  errors.may_divide = formula.eps >= arithmetic.smallest_normal || errors.variance < var;
+  // eps may be subnormal, as 1e-5 is in float16.
+  errors.may_divide = formula.eps >= u * arithmetic.smallest_normal || errors.variance < var;
   errors.is_bounded = errors.is_in_range && errors.may_divide && s > 0 && errors.s_low >= s / 3;
 }
 
