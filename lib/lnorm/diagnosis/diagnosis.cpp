@@ -896,8 +896,8 @@ class Search {
     for (const ToldRow& row : told) {
       std::vector<OrderStatistics> orders{{row.statistics.mean, row.statistics.variance}};
       if (!context_.has_given) {
-        const auto more = statistics_by_orders(
-            row.row->x, setting_.formula, setting_.kernel.arithmetic, setting_.normalized_shape);
+        const auto more = statistics_by_orders(row.row->x, setting_.formula,
+                                               setting_.kernel.arithmetic, setting_.summed_shape());
         orders.insert(orders.end(), more.begin(), more.end());
       }
       sums.resize(std::max(sums.size(), orders.size()));

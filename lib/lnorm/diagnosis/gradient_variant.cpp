@@ -148,7 +148,7 @@ std::vector<SumLosses> losses_of_dx(const KernelContext& context, std::span<cons
   }
   const std::vector<std::span<const double>> views(terms.begin(), terms.end());
   const std::vector<double> sums =
-      losses_of_sums(views, setting.kernel.arithmetic, setting.normalized_shape);
+      losses_of_sums(views, setting.kernel.arithmetic, setting.summed_shape());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     if (rows[r].saved) losses[r] = {};
     losses[r].g = sums[2 * r];
@@ -218,7 +218,8 @@ RowBounds evaluate_dx(const Variant& variant, const KernelContext& context,
     const double centered = (g - c1) * line.x.inverse;
     const double projected = xhat * c2 * line.inverse_t;
     result.y[i] = centered - projected;
-    const bool is_one_factor = line.inverse_t == line.x.inverse;
+    const bool is_one_factor =
+        line.inverse_t == line.x.inverse && line.inverse_t_error == line.inverse_error;
     const double scale = is_one_factor ? std::fabs(result.y[i]) * line.inverse_error
                                        : std::fabs(centered) * line.inverse_error +
                                              std::fabs(projected) * line.inverse_t_error;

@@ -200,7 +200,10 @@ void RowJudge::judge_elements(const JudgedRow& row, const RowBounds& bounds,
   const std::size_t n = row.actual.size();
   if (!bounds.is_bounded) {
     ratios_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) ratios_[i] = is_lost(row, i) ? kInfinity : 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool is_wrong = is_lost(row, i) && !may_overflow(bounds, i, row.actual[i]);
+      ratios_[i] = is_wrong ? kInfinity : 0;
+    }
   }
   std::int64_t affected = 0;
   for (const double ratio : ratios_) affected += ratio > 1 ? 1 : 0;
@@ -267,7 +270,7 @@ void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBou
       errors_of(statistics, formula, setting_.kernel, losses != nullptr ? *losses : SumLosses{});
   bounds.is_bounded = errors.is_bounded;
   bounds.is_in_range = errors.is_in_range && errors.may_divide;
-  if (!errors.is_bounded) return;
+  if (!bounds.is_in_range) return;
   const RowLine line =
       line_of(statistics, divisor_of(statistics.variance, formula), errors, setting_.kernel);
   fill_rounded_line(line, setting_.rounding, setting_.output, row.x, affine_of(row), bounds.y,
@@ -279,12 +282,12 @@ void RowJudge::find_bounds(const JudgedRow& row, const SumLosses* losses, RowBou
     bounds.bound[i] += roundings * last_rounding(bounds, i);
   }
   // Of a row with an element that is beyond its bound the scale is not asked.
-  bool has_scale = setting_.is_wide();
+  bool has_scale = setting_.is_wide() && errors.is_bounded;
   for (std::size_t i = 0; has_scale && i < bounds.y.size(); ++i) {
     has_scale = !row.is_kept(i) || !(std::fabs(row.actual[i] - bounds.y[i]) > bounds.bound[i]);
   }
   bounds.scale = has_scale ? scale_of(row, statistics, errors, bounds) : WorstRatio{};
-  bounds.is_line = losses == nullptr || is_line(row, statistics);
+  bounds.is_line = losses == nullptr || !errors.is_bounded || is_line(row, statistics);
 }
 
 double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const {
@@ -293,22 +296,24 @@ double RowJudge::ratio_of(const JudgedRow& row, const RowBounds& bounds, std::si
   if (std::isfinite(actual) && std::isfinite(row.exact[i])) {
     return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
   }
-  const bool is_nan = std::isnan(actual) || std::isnan(row.exact[i]);
   if (std::isnan(actual) && std::isnan(row.exact[i])) return 0;
-  // NaN may stand for an infinity.
-  if (is_nan ? setting_.output.has_infinity()
-             : std::signbit(actual) != std::signbit(row.exact[i])) {
+  if (!std::isfinite(actual)) return may_overflow(bounds, i, actual) ? 0 : kInfinity;
+  if (std::isnan(bounds.y[i]) || (std::isnan(row.exact[i]) && setting_.output.has_infinity())) {
     return kInfinity;
   }
-  // An infinite output is right if the bound reaches beyond the greatest number.
-  if (!std::isfinite(actual)) {
-    const double most = std::fabs(bounds.y[i]) + bounds.bound[i];
-    return !setting_.saturates && setting_.output.overflows(most) ? 0 : kInfinity;
-  }
   // A finite output where the exact one is infinite is right if it is near y. In float64 nothing holds such a y.
-  if (!std::isfinite(bounds.y[i]))
+  if (std::isinf(bounds.y[i]))
     return std::fabs(actual) >= setting_.output.greatest() / 2 ? 0 : kInfinity;
   return std::fabs(actual - bounds.y[i]) / bounds.bound[i];
+}
+
+// Whether rounding alone may make of an element what is not finite.
+bool RowJudge::may_overflow(const RowBounds& bounds, std::size_t i, double actual) const {
+  const OutputFormat& output = setting_.output;
+  if (setting_.saturates || (std::isnan(actual) && output.has_infinity())) return false;
+  const double y = bounds.y[i];
+  return output.overflows((std::isnan(actual) ? std::fabs(y) : std::copysign(1, actual) * y) +
+                          bounds.bound[i]);
 }
 
 WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {

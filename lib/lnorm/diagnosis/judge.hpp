@@ -30,6 +30,8 @@ struct JudgeSetting {
   double output_scale = 1;      // weight and bias include it
   AffineNumbers affine = {};    // of rows without their own; 1 and 0 where there are none
   Shape normalized_shape = {};  // the extents of a row's axes, in its order
+  Axes row_axes = {};           // these, as of SummedShape
+  SummedShape summed_shape() const { return {normalized_shape, row_axes}; }
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }
 };
@@ -152,6 +154,7 @@ class RowJudge {
   static bool is_lost(const JudgedRow& row, std::size_t i);
   // The greatest ratio to the bound. Fills ratios_.
   WorstRatio worst_of(const JudgedRow& row, const RowBounds& bounds) const;
+  bool may_overflow(const RowBounds& bounds, std::size_t i, double actual) const;
   double ratio_of(const JudgedRow& row, const RowBounds& bounds, std::size_t i) const;
   // What the row's scale is off by, in parts of what rounding explains. actual is the scale.
   WorstRatio scale_of(const JudgedRow& row, const RowStatistics& statistics,

@@ -89,7 +89,7 @@ Recovered recover(const Variant& variant, const JudgeSetting& setting, const Sam
   found.errors = errors_of(variant, found.exact, setting.kernel);
   if (variant.one_pass) {
     const SumLosses losses = losses_of({row.x, found.exact}, variant.formula,
-                                       setting.kernel.arithmetic, setting.normalized_shape, true);
+                                       setting.kernel.arithmetic, setting.summed_shape(), true);
     found.errors.mean += kLossFactor * losses.mean;
     found.errors.variance += kLossFactor * losses.variance;
     carry_to_divisor(found.exact, variant.formula, setting.kernel.arithmetic, found.errors);

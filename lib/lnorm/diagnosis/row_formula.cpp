@@ -111,6 +111,17 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
   return std::isfinite(inverse) && inverse > 0;
 }
 
+namespace {
+
+// The largest |xhat| of a kernel whose squares lose t at most where they underflow.
+double most_of(const RowStatistics& row, double t) {
+  if (row.variance > 0 && row.variance <= t) return kInfinity;
+  const double kept = row.variance > 0 ? row.variance / (row.variance - t) : 1;
+  return std::sqrt(row.count * kept);
+}
+
+}  // namespace
+
 RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& errors,
                 const KernelModel& kernel) {
   const auto& [u, t, greatest, dtype] = kernel.arithmetic;
@@ -124,7 +135,7 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .affine_unit = (kernel.adds_one ? 3 : 2) * u + 4 * kOwnUnit,
           .smallest = t,
           .weight_unit = kernel.rounds_weight ? u : 0,
-          .most = row.is_given ? kInfinity : std::sqrt(row.count) * (1 + g)};
+          .most = row.is_given ? kInfinity : most_of(row, t) * (1 + g)};
 }
 
 void fill_line(const RowLine& line, std::span<const double> x, const AffineNumbers& affine,

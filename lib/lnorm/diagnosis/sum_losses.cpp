@@ -33,8 +33,8 @@ class Sums {
  public:
   using V = std::array<T, width>;
 
-  Sums(Rows rows, Round round, const Shape& shape)
-      : round_(round), shape_(shape), x_(rows[0].size()) {
+  Sums(Rows rows, Round round, const SummedShape& shape)
+      : round_(round), shape_(shape.extents), file_(shape.file_order()), x_(rows[0].size()) {
     for (std::size_t r = 0; r < rows.size(); ++r) {
       for (std::size_t i = 0; i < x_.size(); ++i) x_[i][r] = round_(static_cast<T>(rows[r][i]));
     }
@@ -46,8 +46,8 @@ class Sums {
     const double freedom = formula.freedom(static_cast<double>(x_.size()));
     each_order([&](auto sum) { take_order(sum, formula, is_one_pass, freedom, take); });
     if (!formula.has_mean() || is_one_pass || std::ssize(x_) > kMostOfWelford) return;
-    welford(1, freedom, take);
-    welford(4, freedom, take);
+    for (const std::size_t lanes : {1U, 4U}) welford(lanes, {}, freedom, take);
+    if (!file_.empty()) welford(1, file_, freedom, take);
   }
 
   // take(sum): of each order, the sums of all rows.
@@ -99,6 +99,13 @@ class Sums {
     for (const std::size_t block : {16U, 1024U}) {
       if (block >= n) break;
       by_order([this, block](const std::vector<V>& t) { return by_blocks(t, block); });
+    }
+    if (!file_.empty()) {
+      by_order([this](const std::vector<V>& t) {
+        V sum{};
+        for (const std::size_t i : file_) sum = add(sum, t[i]);
+        return sum;
+      });
     }
     for (std::size_t axis = 0; shape_.size() > 1 && axis < shape_.size(); ++axis) {
       by_order([this, axis](const std::vector<V>& t) { return by_axis(t, axis); });
@@ -181,16 +188,18 @@ class Sums {
   }
 
   template <class Take>
-  void welford(std::size_t lanes, double freedom, Take take) const {
+  void welford(std::size_t lanes, std::span<const std::size_t> order, double freedom,
+               Take take) const {
     lanes = std::min(lanes, x_.size());
     std::vector<V> means(lanes);
     std::vector<V> squares(lanes);
     std::vector<double> counts(lanes);
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const std::size_t k = i % lanes;
-      const V before = subtract(x_[i], means[k]);
+      const V& x = x_[order.empty() ? i : order[i]];
+      const V before = subtract(x, means[k]);
       means[k] = add(means[k], divide(before, ++counts[k]));
-      squares[k] = add(squares[k], multiply(before, subtract(x_[i], means[k])));
+      squares[k] = add(squares[k], multiply(before, subtract(x, means[k])));
     }
     for (std::size_t k = 1; k < lanes; ++k) {
       const double all = counts[0] + counts[k];
@@ -206,13 +215,14 @@ class Sums {
 
   Round round_;
   const Shape& shape_;
+  const std::vector<std::size_t> file_;  // the order of the file, if it is another one
   std::vector<V> x_;
   std::vector<V> squares_;
 };
 
 // see(sums, first, count): of some rows at once.
 template <class T, std::size_t width, class Round, class See>
-void for_some(Rows rows, const Round& round, const Shape& shape, See see) {
+void for_some(Rows rows, const Round& round, const SummedShape& shape, See see) {
   for (std::size_t first = 0; first < rows.size(); first += width) {
     const Rows some = rows.subspan(first, std::min(width, rows.size() - first));
     Sums<T, Round, width> sums(some, round, shape);
@@ -221,14 +231,14 @@ void for_some(Rows rows, const Round& round, const Shape& shape, See see) {
 }
 
 template <class T, class Round, class See>
-void for_widths(Rows rows, const Round& round, const Shape& shape, See see) {
+void for_widths(Rows rows, const Round& round, const SummedShape& shape, See see) {
   const bool is_long = std::ssize(rows[0]) > kMostAtOnce;
   is_long || rows.size() == 1 ? for_some<T, 1>(rows, round, shape, see)
                               : for_some<T, 8>(rows, round, shape, see);
 }
 
 template <class See>
-void for_rows(Rows rows, const Arithmetic& arithmetic, const Shape& shape, See see) {
+void for_rows(Rows rows, const Arithmetic& arithmetic, const SummedShape& shape, See see) {
   if (rows.empty() || rows[0].empty()) return;
   if (arithmetic.dtype == DType::float64) {
     for_widths<double>(rows, Native(), shape, see);
@@ -243,8 +253,8 @@ void for_rows(Rows rows, const Arithmetic& arithmetic, const Shape& shape, See s
 
 // take(row, mean, variance): of each order.
 template <class Take>
-void run_orders(Rows rows, const Formula& formula, const Arithmetic& arithmetic, const Shape& shape,
-                bool is_one_pass, Take take) {
+void run_orders(Rows rows, const Formula& formula, const Arithmetic& arithmetic,
+                const SummedShape& shape, bool is_one_pass, Take take) {
   for_rows(rows, arithmetic, shape, [&](auto& sums, std::size_t first, std::size_t count) {
     sums.run_statistics(formula, is_one_pass, [&](const auto& means, const auto& variances) {
       for (std::size_t r = 0; r < count; ++r) {
@@ -262,8 +272,28 @@ void take_most(double found, double exact, double& most) {
 
 }  // namespace
 
+std::vector<std::size_t> SummedShape::file_order() const {
+  if (std::ranges::is_sorted(axes)) return {};
+  std::vector<std::size_t> places(axes.size());  // of the axes, in the order of the file
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::sort(places, {}, [&](std::size_t place) { return axes[place]; });
+  std::vector<std::size_t> order{0};
+  for (const std::size_t place : places) {
+    std::size_t stride = 1;
+    for (std::size_t k = place + 1; k < extents.size(); ++k)
+      stride *= static_cast<std::size_t>(extents[k]);
+    std::vector<std::size_t> longer;
+    for (const std::size_t first : order) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(extents[place]); ++i)
+        longer.push_back(first + i * stride);
+    }
+    order = std::move(longer);
+  }
+  return order;
+}
+
 std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formula& formula,
-                                 const Arithmetic& arithmetic, const Shape& shape,
+                                 const Arithmetic& arithmetic, const SummedShape& shape,
                                  bool is_one_pass) {
   std::vector<SumLosses> losses(rows.size());
   std::vector<std::span<const double>> x;
@@ -277,7 +307,7 @@ std::vector<SumLosses> losses_of(std::span<const MeasuredRow> rows, const Formul
 }
 
 std::vector<double> losses_of_sums(std::span<const std::span<const double>> terms,
-                                   const Arithmetic& arithmetic, const Shape& shape,
+                                   const Arithmetic& arithmetic, const SummedShape& shape,
                                    bool is_atomic) {
   std::vector<double> losses(terms.size());
   for_rows(terms, arithmetic, shape, [&](auto& sums, std::size_t first, std::size_t count) {
@@ -297,7 +327,7 @@ std::vector<double> losses_of_sums(std::span<const std::span<const double>> term
 
 std::vector<OrderStatistics> statistics_by_orders(std::span<const double> x, const Formula& formula,
                                                   const Arithmetic& arithmetic,
-                                                  const Shape& shape) {
+                                                  const SummedShape& shape) {
   std::vector<OrderStatistics> result;
   run_orders({&x, 1}, formula, arithmetic, shape, false,
              [&](std::size_t, double mean, double variance) {

@@ -91,9 +91,9 @@ double sum_about(const RowStatistics& part, double center) {
 SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRow& row,
                     std::span<const double> x, const RowStatistics& exact,
                     const Arithmetic& arithmetic) {
-  const Shape& shape = sample.setting->normalized_shape;
+  const SummedShape shape = sample.setting->summed_shape();
   const auto of = [&](std::span<const double> terms, const RowStatistics& statistics,
-                      const Shape& axes) {
+                      const SummedShape& axes) {
     return lnorm::losses_of({terms, statistics}, variant.formula, arithmetic, axes);
   };
   if (variant.arithmetic) return of(x, exact, shape);
@@ -522,7 +522,7 @@ const KnownStatistics::One* KnownStatistics::by(const Formula& formula) const {
 std::vector<SumLosses> losses_of(const JudgeSetting& setting, std::span<const SampleRow> rows) {
   std::vector<MeasuredRow> sums;
   for (const SampleRow& row : rows) sums.push_back({row.x, statistics_of(row.x, setting.formula)});
-  return losses_of(sums, setting.formula, setting.kernel.arithmetic, setting.normalized_shape);
+  return losses_of(sums, setting.formula, setting.kernel.arithmetic, setting.summed_shape());
 }
 
 bool is_lost(const SampleRow& row, const JudgeSetting& setting) {

@@ -104,7 +104,7 @@ class StatisticObserver final : public RowObserver {
         SumLosses losses;
         if (is_measured) {
           losses = losses_of({x, row}, setting_.formula, setting_.kernel.arithmetic,
-                             setting_.normalized_shape);
+                             setting_.summed_shape());
         }
         of_row = bounds(row, value, losses);
       };

@@ -293,9 +293,9 @@ class GradientChecker {
       if (!(std::fabs(actual[i] - tree.y[i]) <= tree.bound[i])) doubtful.push_back(i);
     }
     const std::int64_t of_row = model.layout.repeat;
-    const Shape shape = model.is_uniform || of_row == model.row_length()
-                            ? setting.normalized_shape
-                            : Shape{terms / of_row, of_row};
+    const SummedShape shape = model.is_uniform || of_row == model.row_length()
+                                  ? setting.summed_shape()
+                                  : SummedShape{{terms / of_row, of_row}};
     const auto most = static_cast<std::size_t>(kMostTerms / std::max<std::int64_t>(terms, 1));
     // Where all differ the first ones are enough.
     std::size_t at_once = std::min<std::size_t>(most, kEnoughDiffer);

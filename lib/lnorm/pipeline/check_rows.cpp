@@ -144,7 +144,8 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
           .output = OutputFormat(output),
           .saturates = plan.saturates,
           .affine = affine_numbers(weight, bias, plan),
-          .normalized_shape = plan.normalized_shape()};
+          .normalized_shape = plan.normalized_shape(),
+          .row_axes = plan.axes};
 }
 
 KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,

@@ -271,7 +271,7 @@ RowBounds results_of(const JudgeSetting& setting, const AffineNumbers& affine, D
   SumLosses losses;
   if (is_measured && !given) {
     losses = losses_of({x, statistics}, setting.formula, setting.kernel.arithmetic,
-                       setting.normalized_shape);
+                       setting.summed_shape());
   }
   const StatisticErrors errors = errors_of(statistics, setting.formula, setting.kernel, losses);
   const OutputFormat steps(rounding);
