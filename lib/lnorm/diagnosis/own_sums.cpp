@@ -227,6 +227,20 @@ VariantLine line_by_own_sums(const Variant& variant, const JudgeSetting& setting
           found.is_known || found.errors.is_bounded};
 }
 
+namespace {
+
+// Whether a row is not what was asked for.
+bool is_wrong(const Sample& sample, const SampleRow& row) {
+  VariantRow asked;
+  if (!evaluate(asked_for(*sample.setting), sample, row, asked) || !asked.is_bounded) return false;
+  for (std::size_t i = 0; i < asked.y.size(); ++i) {
+    if (row.is_kept(i) && !(std::fabs(row.actual[i] - asked.y[i]) <= asked.bound[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_evident(const Variant& variant, const Sample& sample) {
   if (variant.arithmetic) {
     const OutputFormat format(*variant.arithmetic);
@@ -247,7 +261,10 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   std::int64_t fits = 0;
   for (const SampleRow& row : sample.rows) {
     const Recovered found = recover(variant, setting, row);
-    fits += found.is_known || found.is_lost ? 1 : 0;
+    // What sums lose moves a row as a whole: one that is wrong in an element or two has another fault.
+    const bool is_fit = found.is_known || found.is_lost;
+    if (!is_fit && is_wrong(sample, row)) return false;
+    fits += is_fit ? 1 : 0;
     if (!found.is_known || !contents.insert(row.x).second) continue;
     const double n = found.exact.count;
     const double variance = variance_of(found.divisor, variant.formula);
