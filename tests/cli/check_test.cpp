@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <regex>
 #include <span>
 #include <vector>
@@ -130,6 +131,102 @@ TEST_CASE("with --eps 0 a kernel may divide by what its variance is in float32",
       CHECK(judged("--eps 0"_w) == 1);     // in float64 neither is lost
       CHECK(judged("--arithmetic float32"_w) == 1);
     }
+  }
+}
+
+namespace {
+
+// mean and 1 / s as a loop in float32 finds them.
+std::pair<float, float> float_statistics(const std::vector<float>& x) {
+  float sum = 0;
+  for (const float one : x) sum += one;
+  const float mean = sum / static_cast<float>(x.size());
+  float squares = 0;
+  for (const float one : x) squares += (one - mean) * (one - mean);
+  return {mean, 1 / std::sqrt(squares / static_cast<float>(x.size()) + 1e-5F)};
+}
+
+}  // namespace
+
+// Means so large that float32 hardly has the deviations.
+TEST_CASE("what rounding brings beyond the dtype is no lost element", "[check]") {
+  const Checks files;
+  std::mt19937 random(7);
+  json x = json::array();
+  json y = json::array();
+  const float weight = 0.35F * 65504;
+  for (int r = 0; r < 16; ++r) {
+    std::vector<float> row(64);
+    // About normal: the sum of twelve uniform numbers.
+    for (float& one : row) {
+      double sum = -6;
+      for (int k = 0; k < 12; ++k) sum += static_cast<double>(random()) * 0x1p-32;
+      one = static_cast<float>(1e7 + 3 * sum);
+    }
+    const auto [mean, rstd] = float_statistics(row);
+    std::vector<double> result;
+    for (const float one : row) result.push_back((one - mean) * rstd * weight);
+    x.push_back(row);
+    y.push_back(result);
+  }
+  files.write("x.json", x.dump());
+  files.write("wide.json", y.dump());
+  files.output("convert x.json --dtype float32 -o x32.npy"_w);
+  files.output("convert wide.json --dtype float16 -o y16.npy"_w);
+  CHECK(contains(files.output("convert y16.npy --to json"_w), "Infinity"));
+  const Words judged{"check", "x32.npy", "y16.npy", "--weight", lnorm::concat(weight)};
+  CHECK(files.run(judged).status != 1);
+  // What is as far off by itself is lost.
+  files.output({"x32.npy", "--weight", "1", "--dtype", "float16", "-o", "right.npy"});
+  json lost = support::parsed_json(files.output("right.npy --to json --weight 0 --bias 1"_w));
+  lost[3][5] = INFINITY;
+  std::string text = lost.dump();
+  text.replace(text.find("null"), 4, "Infinity");
+  files.write("lost.json", text);
+  files.output("convert lost.json --dtype float16 -o lost.npy"_w);
+  CHECK(files.run("check x32.npy lost.npy"_w).status == 1);
+}
+
+TEST_CASE("with eps in max() a row whose deviation is eps has either derivative", "[check]") {
+  const Checks files;
+  files.write("x.json", "[[-3, 1], [0, 4], [1, 2]]");
+  files.write("dy.json", "[[1, 2], [3, 1], [1, 3]]");
+  files.write("none.json", "[[-0.25, 0.25], [0.5, -0.5], [-0.5, 0.5]]");
+  files.write("wrong.json", "[[-0.25, 0.25], [0.5, -0.5], [-0.6, 0.5]]");
+  const auto judged = [&](const std::string& dx) {
+    return files
+        .run(Words{"check", "x.json", "--dy", "dy.json", "--actual-dx", dx} +
+             "--eps 2 --eps-on max --arithmetic float32"_w)
+        .status;
+  };
+  CHECK(judged("none.json") == 0);
+  CHECK(judged("wrong.json") == 1);
+  files.output("grad x.json --dy dy.json --eps 2 --eps-on max --dx dx.npy"_w);
+  CHECK(judged("dx.npy") == 0);
+}
+
+TEST_CASE("sums in the order of the file are right where a weight gives rows another", "[check]") {
+  const Checks files;
+  std::vector<float> row;
+  for (int i = 0; i < 16384; ++i) row.push_back(static_cast<float>(i) / 16384);
+  const auto [mean, rstd] = float_statistics(row);
+  const auto nested = [](const auto& number) {
+    json all = json::array();
+    for (int i = 0; i < 16384; ++i) {
+      if (i % 2048 == 0) all.push_back(json::array());
+      if (i % 64 == 0) all.back().push_back(json::array());
+      all.back().back().push_back(number(static_cast<std::size_t>(i)));
+    }
+    return all.dump();
+  };
+  files.write("x.json", nested([&](std::size_t i) { return row[i]; }));
+  files.write("y.json",
+              nested([&, m = mean, s = rstd](std::size_t i) { return (row[i] - m) * s; }));
+  files.output("convert x.json --dtype float32 -o x.npy"_w);
+  files.output("convert y.json --dtype float32 -o y.npy"_w);
+  files.write("w.json", json(std::vector<int>(64, 1)).dump());
+  for (const Words& options : {Words{}, "--affine-axes 2 --weight w.json"_w}) {
+    CHECK(files.run("check x.npy y.npy --axes 0,1,2"_w + options).status == 0);
   }
 }
 
