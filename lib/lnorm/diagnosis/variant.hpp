@@ -81,8 +81,9 @@ struct Variant {
   bool eps_on_both = false;    // it is added to the variance and to its root
   bool weight_by_row = false;  // it is that of the row's number
   bool bias_by_row = false;
-  bool is_tiled = false;        // weight and bias of groups are tiled, not repeated
-  bool own_statistics = false;  // they are computed where others are given
+  bool is_tiled = false;               // weight and bias of groups are tiled, not repeated
+  bool own_statistics = false;         // they are computed where others are given
+  std::optional<bool> saturates = {};  // the last rounding; nothing: as was asked for
   double given_variance_factor = 1;
 
   StatisticOf mean = {};
@@ -123,7 +124,6 @@ struct Variant {
   Result result = Result::formula;
   std::optional<OutputFormat> y_in = {};  // y is rounded to it before the output
   double y_factor = 1;                    // and is multiplied by that then
-  std::optional<bool> saturates = {};     // the last rounding; nothing: as was asked for
 
   // Rows are lost where this leaves float16: x^2, its sum, its mean, or the sum of x.
   enum class Overflow { none, square, sum_of_squares, mean_square, sum };
