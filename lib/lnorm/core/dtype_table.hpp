@@ -41,7 +41,7 @@ struct DTypeRow {
   std::string_view ggml = {};
   std::array<std::string_view, 4> synonyms = {};  // what people call it
   FloatFormat format = {};  // of a float, and of what results are quantized to
-  double rtol = 0;  // of torch.testing.assert_close; of float8 an ulp of 1, and a subnormal
+  double rtol = 0;          // of torch.testing.assert_close; of float8 an ulp of 1, and a subnormal
   double atol = 0;
 };
 
