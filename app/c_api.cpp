@@ -93,15 +93,15 @@ constexpr std::array<std::string_view, 11> kOfProgram{
     "--color",    "--csv",   "--help",      "--json", "--name",   "--nan",
     "--progress", "--quiet", "--save-json", "--to",   "--verbose"};
 
+// What a tensor in memory says itself.
+constexpr std::array<std::string_view, 4> kOfFiles{"--as", "--from", "--offset", "--shape"};
+
 bool is_of_program(Command command, const Option& option) {
   const std::vector<ResultRow> results = of_command(command, kResults);
-  // What is in memory has a dtype, and a shape.
-  if (command != kInputs && (option.has_name("--as") || option.has_name("--from") ||
-                             option.has_name("--offset") || option.has_name("--shape"))) {
-    return true;
-  }
-  return std::any_of(kOfProgram.begin(), kOfProgram.end(),
-                     [&](std::string_view name) { return option.has_name(name); }) ||
+  const auto is_it = [&](std::string_view name) { return option.has_name(name); };
+  // inputs has options of these names for what it makes.
+  return std::ranges::any_of(kOfProgram, is_it) ||
+         (command != kInputs && std::ranges::any_of(kOfFiles, is_it)) ||
          std::any_of(results.begin(), results.end(),
                      [&](const ResultRow& row) { return option.has_name(row.option); });
 }
@@ -553,12 +553,12 @@ void fail(lnorm_job& job, int fault, const std::string& message, const std::stri
   job.role_at_fault = job.role_in(job.message);
 }
 
-// Calls work, which returns a status; 2 after an error, which is kept.
 void fail_for_memory(lnorm_job& job) noexcept {
   job.fault = LNORM_NO_MEMORY;
   job.message = "no memory left";  // short enough to need none
 }
 
+// Calls work, which returns a status; 2 after an error, which is kept.
 template <class Work>
 int guarded(lnorm_job* job, Work work) noexcept {
   if (job == nullptr) return 2;

@@ -65,7 +65,7 @@ class OutlierSections {
 // How many have a section unless all are asked for.
 inline constexpr std::size_t kMaxSections = 50;
 
-// Writes a report into a file, if it is named.
+// Writes a report into a file, if it is named. option: which names it, for errors.
 void save_report(const std::string& option, const std::optional<std::string>& path,
                  const std::function<void(ByteSink& out)>& write);
 

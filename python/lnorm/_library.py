@@ -30,7 +30,13 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "main": [_I, _I, ctypes.POINTER(_T)],
 }  # fmt: skip
 # What lnorm_option_kind and lnorm_job_fault say.
-_VALUE_OF_OPTION = re.compile(r"^([a-z]\w*) (\S+)$")  # as of a hint
+# What the library says as a shell or C has it.
+_IN_PYTHON = {
+    " (a list is written 1,2)": "",
+    " (rows 5 to 7 are written 5:8)": ', as "5:8" is rows 5 to 7',
+    "output is missing: nothing is bound to it": "y is missing, the output of a kernel",
+}
+_VALUE_OF_OPTION = re.compile(r"^([a-z]\w*) (\S+)$")  # a hint that is an option and its value
 FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
 _OF_SETS = (b"check", b"compare", b"mutants")
 UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
@@ -152,9 +158,10 @@ class Job:
         result, colon, rest = words.partition(": ")
         if colon and result in self._outs:
             words = f"{self._outs[result]}: {rest}"
-        words = words.replace("output is missing: nothing is bound to it", "y is missing, the output of a kernel")
-        if fault != UNKNOWN:
-            words = re.sub(r"\bno_(\w+)", r"\1=False", words.replace(" (a list is written 1,2)", "").replace(" (rows 5 to 7 are written 5:8)", ', as "5:8" is rows 5 to 7'))
+        for shell, python in _IN_PYTHON.items():
+            words = words.replace(shell, python)
+        if fault != UNKNOWN:  # which quotes the caller
+            words = re.sub(r"\bno_(\w+)", r"\1=False", words)
         hint = _VALUE_OF_OPTION.sub(lambda found: f"{found[1]}={found[2] if found[2][0].isdigit() else repr(found[2])}", hint)
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)

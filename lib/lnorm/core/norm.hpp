@@ -32,8 +32,8 @@ enum class EpsOn { variance, std, max };
 struct EpsPlace {
   std::string_view name;
   std::string_view prefix;  // before "variance"
-  std::string_view
-      divisor[3];  // s: what stands before the variance, between it and eps, and behind
+  // s, in words: what stands before the variance, between it and eps, and behind.
+  std::string_view divisor[3];
 };
 inline constexpr EpsPlace kEpsPlaces[] = {
     {"variance", "on the ", {"sqrt(", " + ", ")"}},

@@ -126,8 +126,8 @@ void add_last_rounding(const Variant& variant, const OutputFormat& output, RowBo
   const double kernels = output.dtype() == DType::float64 ? 2 : 1;
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     double& bound = result.bound[i];
-    if (variant.backward.result_in && std::isinf(result.y[i]))
-      continue;  // it explains itself alone
+    // What has overflowed on the way is infinite, and nothing near it.
+    if (variant.backward.result_in && std::isinf(result.y[i])) continue;
     bound = kernels * (bound + output.half_ulp(std::fabs(result.y[i]) + bound));
   }
 }

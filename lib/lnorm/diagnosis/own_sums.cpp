@@ -8,6 +8,7 @@
 #include <set>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/diagnosis/diagnosis.hpp"
 
 namespace lnorm {
 
@@ -232,11 +233,9 @@ namespace {
 // Whether a row is not what was asked for.
 bool is_wrong(const Sample& sample, const SampleRow& row) {
   VariantRow asked;
-  if (!evaluate(asked_for(*sample.setting), sample, row, asked) || !asked.is_bounded) return false;
-  for (std::size_t i = 0; i < asked.y.size(); ++i) {
-    if (row.is_kept(i) && !(std::fabs(row.actual[i] - asked.y[i]) <= asked.bound[i])) return true;
-  }
-  return false;
+  FormulaSums sums;
+  add_fit(asked_for(*sample.setting), sample, row, asked, sums);
+  return asked.is_bounded && !sums.explains_all();
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ bool keep_statistics_in(DType dtype, RowStatistics& row, double& s, StatisticErr
 
 namespace {
 
-// The largest |xhat| of a kernel whose squares lose t at most where they underflow.
+// The largest |xhat| of a kernel, whose squares may lose t each where they underflow.
 double most_of(const RowStatistics& row, double t) {
   if (row.variance > 0 && row.variance <= t) return kInfinity;
   const double kept = row.variance > 0 ? row.variance / (row.variance - t) : 1;

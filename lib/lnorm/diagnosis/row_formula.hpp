@@ -200,7 +200,7 @@ struct StatisticErrors {
   double s_low = 0;          // the smallest s that the kernel may have
   bool is_in_range = false;  // of the arithmetic: sums, squares and |x| / s
   bool is_bounded = false;   // so it is, and s is not three times what the kernel may have
-  bool may_divide = true;    // s is no 0 of the arithmetic, which makes NaN and infinity
+  bool may_divide = true;    // s is no 0 in the arithmetic, which would make NaN and infinity
 };
 // By the tree bound, and so many times the losses beside it.
 inline constexpr double kLossFactor = 4;

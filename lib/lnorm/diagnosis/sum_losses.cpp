@@ -103,7 +103,10 @@ class Sums {
     if (!file_.empty()) {
       by_order([this](const std::vector<V>& t) {
         V sum{};
-        for (const std::size_t i : file_) sum = add(sum, t[i]);
+        // Terms may be those of several rows.
+        for (std::size_t first = 0; first < t.size(); first += file_.size()) {
+          for (const std::size_t i : file_) sum = add(sum, t[first + i]);
+        }
         return sum;
       });
     }

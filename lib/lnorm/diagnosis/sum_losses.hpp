@@ -8,8 +8,8 @@
 #include "lnorm/diagnosis/row_formula.hpp"
 
 // What sums lose that are added one after another, measured on the numbers themselves: each of several orders is run in the kernel's
-// arithmetic. From the first to the last, from the last to the first, two halves, 2 to 256 lanes joined by pairs, each axis first,
-// Welford's updates.
+// arithmetic. From the first to the last, from the last to the first, two halves, 2 to 256 lanes joined by pairs, blocks, each axis first,
+// Welford's updates; and in the order of the file, where the row has another.
 namespace lnorm {
 
 // The extents of the normalized axes in the order of the row, and which axes these are: the file may have another order.

@@ -656,7 +656,8 @@ bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     double& y = result.y[i];
     double& bound = result.bound[i];
-    if (variant.y_in && std::isinf(y)) continue;  // it explains itself alone
+    // What has overflowed on the way is infinite, and nothing near it.
+    if (variant.y_in && std::isinf(y)) continue;
     const double half = output.half_ulp(std::fabs(y) + (bound == kAny ? 0 : bound));
     // Cut off toward zero, results are half an ulp lower in the mean, and at most half an ulp from there.
     if (variant.result == Variant::Result::truncated) y -= std::copysign(half, y);

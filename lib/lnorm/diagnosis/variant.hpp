@@ -286,7 +286,7 @@ struct VariantRow : RowBounds {
   std::span<const double> actual = {};  // the output as the variant reads it: the row's, or reread
   std::vector<double> reread = {};
   std::span<const char> kept = {};  // the row's
-  bool saturates = false;           // what is finite makes nothing else
+  bool saturates = false;           // no finite y becomes infinity or NaN
 
   bool is_reread() const { return actual.data() == reread.data(); }
 };

@@ -417,12 +417,13 @@ template <DType dtype>
 bool y_in(Variant& v, const Context& c, double) {
   return y_in(v, c, OutputFormat(dtype));
 }
+bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputFormat::tf32()); }
+
 template <bool saturates>
 bool with_saturation(Variant& v, const Context& c, double) {
   v.saturates = saturates;
   return is_float8(c.setting.output.dtype()) && c.setting.saturates != saturates;
 }
-bool y_in_tf32(Variant& v, const Context& c, double) { return y_in(v, c, OutputFormat::tf32()); }
 
 // A residual that is added to x is another tensor: rounded_sum has their sum.
 template <DType dtype>

@@ -144,7 +144,7 @@ struct Stats {
   Given given = Given::nothing;           // beside the mean: the outputs are by these
   bool residual = false;                  // x is a sum with one
   bool mask = false;                      // elements are left out
-  std::vector<std::string> rounded = {};  // the steps that are
+  std::vector<std::string> rounded = {};  // which steps of the norm are rounded
   DType out = DType::float64;
   std::span<const StatsColumn> columns;
   StatsSummary summary;

@@ -305,8 +305,8 @@ class Checker {
     // Other axes are tried on a whole tensor with one weight a normalized element.
     const bool is_whole =
         !result.slice && plan_.affine.is_plain() && !context.has_groups && inputs_.given == nullptr;
-    // The noise of a whole narrow arithmetic covers another weight as well, and that of its sums other groups. Statistics of all rows are those of other axes, which have an
-    // option.
+    // The noise of a narrow arithmetic covers another weight as well, and that of its sums other groups. Statistics of all rows
+    // are those of other axes, which have an option.
     const auto is_open_beside = [](const Variant& found) {
       return found.arithmetic || found.summed_in || found.variance.row == StatisticOf::Row::all;
     };

@@ -360,7 +360,7 @@ std::unique_ptr<TensorSource> source_of(const MadeTensor& made) {
 
 bool rounds_last(std::string_view id) { return id == "truncated" || id == "away"; }
 
-// Tries wrong kernels on a case. The plan says whether they quantize. has_affine: or on x and dy alone.
+// Tries wrong kernels on a case, by the plan of y or of q. has_affine: or on x and dy alone.
 std::vector<TriedMutant> tried_on(const MadeCase& made, const Plan& plan,
                                   const InputsOptions& options, bool has_affine,
                                   const ChooseKernel& choose, const Criteria& criteria) {
@@ -427,11 +427,13 @@ Plan quantized_plan(const InputsOptions& options) {
 // Tries wrong kernels on all cases, as a test does; without weight and bias each until one catches it.
 MutantReport report_on(const std::vector<MadeCase>& cases, const Plan& plan,
                        const InputsOptions& options, bool has_affine) {
+  const std::optional<Plan> quantized =
+      options.quantization ? std::optional(quantized_plan(options)) : std::nullopt;
   MutantReport report;
   for (const MadeCase& one : cases) {
     const auto is_open = [&](std::string_view id) { return has_affine || !is_caught(report, id); };
-    if (options.quantization) {
-      report.add(one.name, tried_on(one, quantized_plan(options), options, has_affine, is_open,
+    if (quantized) {
+      report.add(one.name, tried_on(one, *quantized, options, has_affine, is_open,
                                     {.tolerance = Tolerance{0, 0}}));
       continue;
     }

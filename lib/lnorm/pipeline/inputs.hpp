@@ -55,8 +55,9 @@ struct MadeInputs {
 };
 
 // At most thirteen cases. A wrong kernel is killed where its results are not within the default tolerance of the dtype; one
-// that rounds the other way where they are off by more than half an ulp; one that quantizes where q is another number, or a scale is not within the default
-// tolerance of float32. Small inputs are drawn again, up to so many times, until none is alive, without weight and bias either. The same options give the same bytes on every machine. Throws Error.
+// that rounds the other way where they are off by more than half an ulp; one that quantizes where q is another number, or a
+// scale is not within the default tolerance of float32. Small inputs are drawn again, up to so many times, until none is alive,
+// without weight and bias either. The same options give the same bytes on every machine. Throws Error.
 MadeInputs make_inputs(const InputsOptions& options);
 
 }  // namespace lnorm

@@ -79,7 +79,7 @@ class QuantizedJudge {
     return shares_scales() ? shared[static_cast<std::size_t>(plan.scales.first(row))] : given_scale;
   }
 
-  // How far off a scale that rows share may be, which the kernel has not saved, in parts of itself; 0 where not asked.
+  // How far off a shared scale may be that the kernel has not saved, in parts of itself; 0 until it is asked.
   double shared_error(std::int64_t row) const {
     return shared_errors.empty() ? 0
                                  : shared_errors[static_cast<std::size_t>(plan.scales.first(row))];
@@ -88,8 +88,8 @@ class QuantizedJudge {
   void take_shared_errors(std::span<const ScaleInterval> most) {
     for (const ScaleInterval& one : most) {
       const auto [low, high] = scales_of(one, QuantizedRule{asked.quantization});
-      const bool is_near =
-          low > 0 && !asked.quantization.power_of_two;  // which is one or the other
+      // A power of two is one of two numbers: nothing lies between.
+      const bool is_near = low > 0 && !asked.quantization.power_of_two;
       shared_errors.push_back(is_near ? high / low - 1 : 0);
     }
   }
@@ -744,8 +744,7 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
     if (!judge.has_scales() && found.q.beyond > 0) {
       judge.take_shared_errors(largest_by(true));
       examine();
-    }
-    if (judge.has_scales()) {
+    } else if (judge.has_scales()) {
       const std::vector<ScaleInterval> largest = largest_by(false);
       found.scale = judge.of_shared(largest, largest);
       // What loops lose is measured where the tree bound does not explain all of the scales.

@@ -42,10 +42,12 @@ struct Attempt {
   std::vector<double> amaxes = {};       // of each scale that rows share
 };
 
-// The rows of a block, and where they are quantized their steps, and what right kernels and apply make of them.
+// The rows of a block. Where they are quantized, also their steps, the scales that are given, and what right kernels and apply make
+// of them.
 struct RowsOfBlock {
   std::vector<SampleRow> rows;
   std::vector<RowOfKernel> steps = {};
+  std::vector<std::vector<double>> given = {};
   std::vector<WrittenRow> right = {};
   std::vector<WrittenRow> exact = {};
 };
@@ -146,7 +148,7 @@ class MutantTrials {
     }
   }
 
-  // Of the table's kernels those that quantize as asked for after them, if y is quantized.
+  // Where y is quantized, those of the table whose y may be quantized as asked for.
   void add_norms() {
     const KernelContext contexts[] = {context()};
     std::vector<TriedMutant> norms = mutants_of(contexts, options_.choose);
@@ -241,6 +243,7 @@ class MutantTrials {
         run_options_);
   }
 
+  // Of the scales that rows share, by each attempt.
   void take_amaxes(const Transform& exact, const CheckRows& x, const CheckRows* alone,
                    const Sample& tensor, std::vector<Attempt>& attempts) const {
     // Of each row of a block, by each attempt.
@@ -316,6 +319,7 @@ class MutantTrials {
       SampleRow& row = rows[static_cast<std::size_t>(r)];
       all.steps.push_back(quantizer_->steps_of(row));
       row.exact = all.steps.back().results.y;
+      all.given.push_back(quantizer_->given_scales(row.number));
       all.exact.push_back(quantizer_->exact_row(block, r));
     }
     return all;
@@ -354,7 +358,7 @@ class MutantTrials {
     return found;
   }
 
-  // exact: so many rows from the first on.
+  // Compares some rows that an attempt writes. exact: as many from the first on.
   void compare(const Attempt& attempt, const RowsOfBlock& rows, const RowsIn& exact,
                std::size_t first, const Sample& tensor,
                std::vector<Comparison>& comparisons) const {
@@ -401,10 +405,10 @@ class MutantTrials {
     const double amax =
         attempt.amaxes.empty() ? kNan : attempt.amaxes[quantizer_->shared_scale(row.number)];
     return quantizer_->quantized(rule_of(attempt, row, rows.steps[r], tensor, made), row.number,
-                                 amax);
+                                 rows.given[r], amax);
   }
 
-  // y
+  // y of a row, before it is quantized.
   void make(const Attempt& attempt, const SampleRow& row, const Sample& tensor,
             VariantRow& made) const {
     if (attempt.is_right) {

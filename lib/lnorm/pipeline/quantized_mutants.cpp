@@ -62,13 +62,14 @@ RowOfKernel MutantQuantizer::steps_of(const SampleRow& row) const {
           {},       scale_of_tensor_};
 }
 
+std::vector<double> MutantQuantizer::given_scales(std::int64_t row) const {
+  if (asked_.given_scale == nullptr) return {};
+  return numbers_of(*asked_.given_scale, plan_.row_length, 1, plan_.affine, row);
+}
+
 WrittenRow MutantQuantizer::quantized(const QuantizedRule& rule, std::int64_t row,
-                                      double shared_amax) const {
+                                      std::span<const double> given, double shared_amax) const {
   WrittenRow made{std::vector<double>(rule.y.size()), {}};
-  std::vector<double> given;
-  if (asked_.given_scale != nullptr) {
-    given = numbers_of(*asked_.given_scale, plan_.row_length, 1, plan_.affine, row);
-  }
   const bool is_shared = !shared_.empty() && rule.group == 0;
   const std::int64_t step = rule.step(group_);
   for (std::int64_t first = 0; first < plan_.row_length; first += step) {

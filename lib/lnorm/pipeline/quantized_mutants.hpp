@@ -31,8 +31,11 @@ class MutantQuantizer {
   // A row at the steps of a kernel. It refers to the sample's row.
   RowOfKernel steps_of(const SampleRow& row) const;
 
+  // The scale of each element of a row; empty if none are given.
+  std::vector<double> given_scales(std::int64_t row) const;
   // shared_amax: the rule's in all rows that share the scale, if rows do.
-  WrittenRow quantized(const QuantizedRule& rule, std::int64_t row, double shared_amax) const;
+  WrittenRow quantized(const QuantizedRule& rule, std::int64_t row, std::span<const double> given,
+                       double shared_amax) const;
 
   // What apply writes, and what it wrote of a row of a block.
   const RowQuantizer& exact() const { return *exact_; }
