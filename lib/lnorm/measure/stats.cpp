@@ -10,20 +10,19 @@ namespace lnorm {
 namespace {
 
 constexpr std::array kColumns{
-    StatsColumn{"input", "mean", &StatsRow::input, &StatsBlock::input, &Moments::mean},
-    StatsColumn{"input", "variance", &StatsRow::input, &StatsBlock::input, &Moments::variance},
-    StatsColumn{"input", "min", &StatsRow::input, &StatsBlock::input, &Moments::min},
-    StatsColumn{"input", "max", &StatsRow::input, &StatsBlock::input, &Moments::max},
-    StatsColumn{"output", "mean", &StatsRow::output, &StatsBlock::output, &Moments::mean},
-    StatsColumn{"output", "variance", &StatsRow::output, &StatsBlock::output, &Moments::variance},
+    StatsColumn{"input.mean", &StatsRow::input, &StatsBlock::input, &Moments::mean},
+    StatsColumn{"input.variance", &StatsRow::input, &StatsBlock::input, &Moments::variance},
+    StatsColumn{"input.min", &StatsRow::input, &StatsBlock::input, &Moments::min},
+    StatsColumn{"input.max", &StatsRow::input, &StatsBlock::input, &Moments::max},
+    StatsColumn{"output.mean", &StatsRow::output, &StatsBlock::output, &Moments::mean},
+    StatsColumn{"output.variance", &StatsRow::output, &StatsBlock::output, &Moments::variance},
     // Beside softmax only:
-    StatsColumn{"output", "sum", &StatsRow::output, &StatsBlock::output, &Moments::sum},
-    StatsColumn{"softmax", "sum", &StatsRow::softmax, &StatsBlock::softmax, &Moments::sum},
-    StatsColumn{"softmax", "mean", &StatsRow::softmax, &StatsBlock::softmax, &Moments::mean},
-    StatsColumn{"softmax", "variance", &StatsRow::softmax, &StatsBlock::softmax,
-                &Moments::variance},
+    StatsColumn{"output.sum", &StatsRow::output, &StatsBlock::output, &Moments::sum},
+    StatsColumn{"softmax.sum", &StatsRow::softmax, &StatsBlock::softmax, &Moments::sum},
+    StatsColumn{"softmax.mean", &StatsRow::softmax, &StatsBlock::softmax, &Moments::mean},
+    StatsColumn{"softmax.variance", &StatsRow::softmax, &StatsBlock::softmax, &Moments::variance},
     // In no report of rows:
-    StatsColumn{"softmax", "max", &StatsRow::softmax, &StatsBlock::softmax, &Moments::max},
+    StatsColumn{"softmax.max", &StatsRow::softmax, &StatsBlock::softmax, &Moments::max},
 };
 constexpr std::size_t kOfInput = 4;
 constexpr std::size_t kWithoutSoftmax = 6;

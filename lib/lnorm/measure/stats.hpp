@@ -44,12 +44,13 @@ struct StatsBlock {
 
 // A column of the report.
 struct StatsColumn {
-  std::string_view tensor;  // "input"
-  std::string_view name;    // "mean"
+  std::string_view key;  // "input.mean"
   Moments StatsRow::*moments;
   std::vector<Moments> StatsBlock::*block;
   double Moments::*value;
 
+  std::string_view tensor() const noexcept { return key.substr(0, key.find('.')); }
+  std::string_view name() const noexcept { return key.substr(key.find('.') + 1); }
   double of(const StatsRow& row) const noexcept { return row.*moments.*value; }
 };
 

@@ -428,16 +428,21 @@ void write_csv(const Comparison& comparison, ByteSink& bytes) {
 
 void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel, ByteSink& bytes) {
   const Shape rows = row_shape(comparison.actual.shape, comparison.row_max_axes);
-  const auto record = [&](const RowErrors& row) -> Record {
-    return {{"row", row.row},
-            {"elements", row.elements},
-            {"mismatched", row.mismatched},
-            {"max_abs", row.max_abs == kNoneFinite ? Value() : row.max_abs},
-            {"index", index_of(row.row, rows), "", rows.size() > 1 ? "index" : kNoColumn}};
-  };
-  bytes.write(csv_names(record({})));
+  const Record line{{"row", Slot{0}},
+                    {"elements", Slot{1}},
+                    {"mismatched", Slot{2}},
+                    {"max_abs", Slot{3}},
+                    {"index", Slot{4}, "", rows.size() > 1 ? "index" : kNoColumn}};
+  bytes.write(csv_names(line));
+  const ItemForm form(ItemForm::Format::csv, line);
   InOrder<const RowErrors*> lines(
-      in_parallel, [&](const RowErrors* row, std::string& text) { text += csv_line(record(*row)); },
+      in_parallel,
+      [&](const RowErrors* row, std::string& text) {
+        const Value max_abs = row->max_abs == kNoneFinite ? Value() : row->max_abs;
+        form.append(std::array<Value, 5>{row->row, row->elements, row->mismatched, max_abs,
+                                         index_of(row->row, rows)},
+                    text);
+      },
       [&](std::string_view text) { bytes.write(text); });
   for (const RowErrors& row : comparison.failed_rows) lines.add(&row);
   lines.flush();

@@ -61,13 +61,35 @@ void write_feature_table(const FeatureStats& stats, const FeatureSummary& summar
   Table({"", "feature"}, columns, each_of(lines)).write(text, text.style().width);
 }
 
-Record record_of(const Feature& feature, std::int64_t number, const Shape& index) {
-  Record record{{"", number, "", "feature"}, {"index", index, "", kNoColumn}};
-  for (const FeatureFigure& figure : kFeatureFigures) {
-    record.push_back({figure.key, feature.*figure.of});
+// An item of a feature; of_set: with the name of its tensor.
+Record feature_form(bool of_set) {
+  Record record{{"", Slot{0}, "", of_set ? "tensor" : kNoColumn},
+                {"", Slot{1}, "", "feature"},
+                {"index", Slot{2}, "", kNoColumn},
+                {"non_finite", Slot{3}, "", "", 1}};
+  for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
+    record.insert(record.end() - 1, {kFeatureFigures[f].key, Slot{4 + f}});
   }
-  record.push_back({"non_finite", feature.non_finite});
   return record;
+}
+
+void write_features(const FeatureStats& stats, const FeatureReport& options,
+                    ItemForm::Format format, const std::function<void(std::string_view)>& write) {
+  const ItemForm form(format, feature_form(options.tensor.has_value()));
+  const auto append = [&](std::int64_t number, std::string& text) {
+    const Feature feature = stats.feature(number);
+    std::vector<Value> values;
+    values.reserve(4 + kFeatureFigures.size());
+    values.emplace_back(if_any(options.tensor));
+    values.emplace_back(number);
+    values.emplace_back(stats.index(number));
+    values.emplace_back(feature.non_finite);
+    for (const FeatureFigure& figure : kFeatureFigures) values.emplace_back(feature.*figure.of);
+    form.append(values, text);
+  };
+  InOrder<std::int64_t> items(options.in_parallel, append, write);
+  for (const std::int64_t number : reported(stats, options, 0)) items.add(number);
+  items.flush();
 }
 
 }  // namespace
@@ -135,32 +157,15 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
                       {"summary", over_features},
                       {"first_non_finite_index", stats.first_non_finite_index()}};
   JsonList list("stats", report, "features", bytes, options.top);
-  InOrder<std::int64_t> items(
-      options.in_parallel,
-      [&](std::int64_t number, std::string& text) {
-        append_item(record_of(stats.feature(number), number, stats.index(number)), text);
-      },
-      [&](std::string_view text) { list.add_text(text); });
-  for (const std::int64_t number : reported(stats, options, 0)) items.add(number);
-  items.flush();
+  write_features(stats, options, ItemForm::Format::json,
+                 [&](std::string_view text) { list.add_text(text); });
   list.finish();
 }
 
 void write_csv(const FeatureStats& stats, const FeatureReport& options, ByteSink& bytes) {
-  const auto line_of = [&](const Feature& feature, std::int64_t number) {
-    Record record = record_of(feature, number, {});
-    if (options.tensor) record.insert(record.begin(), {"", *options.tensor, "", "tensor"});
-    return record;
-  };
-  if (options.has_names) bytes.write(csv_names(line_of(Feature(), 0)));
-  InOrder<std::int64_t> lines(
-      options.in_parallel,
-      [&](std::int64_t number, std::string& text) {
-        text += csv_line(line_of(stats.feature(number), number));
-      },
-      [&](std::string_view text) { bytes.write(text); });
-  for (const std::int64_t number : reported(stats, options, 0)) lines.add(number);
-  lines.flush();
+  if (options.has_names) bytes.write(csv_names(feature_form(options.tensor.has_value())));
+  write_features(stats, options, ItemForm::Format::csv,
+                 [&](std::string_view text) { bytes.write(text); });
 }
 
 void write_text(const SharedFeatures& features, const Style& style, ByteSink& bytes) {

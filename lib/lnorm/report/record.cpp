@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/json/json_number.hpp"
 #include "lnorm/report/comparison_words.hpp"
 #include "lnorm/report/numbers.hpp"
 
@@ -22,6 +22,14 @@ bool is_null(const Figure& figure) {
          (record != nullptr && std::ranges::all_of(*record, is_null));
 }
 
+// As a byte that no text has, and its value's number.
+constexpr char kSlot = '\0';
+constexpr char kFirstSlot = '0';
+void append_slot(Slot slot, std::string& text) {
+  text += kSlot;
+  text += static_cast<char>(kFirstSlot + static_cast<int>(slot.value));
+}
+
 // As nlohmann::json writes it, but without its tree of objects, which of many rows would take longer than all else.
 struct ToJson {
   std::string& text;
@@ -29,6 +37,7 @@ struct ToJson {
   void operator()(std::monostate) const { text += "null"; }
   void operator()(Absent) const { text += "null"; }
   void operator()(Undefined) const { (*this)(kNan); }
+  void operator()(Slot slot) const { append_slot(slot, text); }
   void operator()(bool value) const { text += value ? "true" : "false"; }
   void operator()(std::int64_t value) const { text += std::to_string(value); }
   void operator()(double value) const {
@@ -37,8 +46,8 @@ struct ToJson {
     } else if (std::isinf(value)) {
       text += value < 0 ? R"("-Infinity")" : R"("Infinity")";
     } else {
-      char buffer[64];
-      text.append(buffer, nlohmann::detail::to_chars(buffer, std::end(buffer), value));
+      char buffer[kJsonNumberRoom];
+      text += json_number(value, buffer);
     }
   }
   void operator()(const Element& element) const {
@@ -103,7 +112,9 @@ struct ToJson {
 
   void add_key(std::string_view key) const {
     if (text.back() != '{') text += ',';
-    text.append("\"").append(key).append("\":");
+    text += '"';
+    text += key;
+    text += "\":";
   }
 };
 
@@ -119,6 +130,7 @@ std::string csv_field(std::string_view text) {
 struct ToCsv {
   std::string& text;
 
+  void operator()(Slot slot) const { append_slot(slot, text); }
   void operator()(std::int64_t count) const { text += std::to_string(count); }
   void operator()(double value) const { append_value(value, text); }
   void operator()(Ulps value) const { text += exact_text(value); }
@@ -143,6 +155,15 @@ struct ToCsv {
 };
 
 void append_csv(const AnyValue& value, std::string& text) { std::visit(ToCsv{text}, value); }
+
+void append_field(const AnyValue& value, std::string& text) {
+  if (std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value)) {
+    return append_csv(value, text);
+  }
+  std::string field;
+  append_csv(value, field);
+  text += csv_field(field);
+}
 
 // append: of a figure.
 template <class Append>
@@ -219,8 +240,8 @@ JsonList::JsonList(std::string_view command, const Record& head, std::string_vie
 }
 
 void JsonList::add(const Record& item) {
-  text_.clear();
-  append_item(item, text_);
+  text_ = ',';
+  ToJson{text_}(item);
   add_text(text_);
 }
 
@@ -235,11 +256,6 @@ void JsonList::finish(const Record& tail) {
   bytes_.write(text_ + "}\n");
 }
 
-void append_item(const Record& item, std::string& text) {
-  text += ',';
-  ToJson{text}(item);
-}
-
 std::string csv_names(const Record& record) {
   return joined_columns(record, [](const Figure& figure, std::string& line) {
     std::string name(figure.column.empty() ? figure.key : figure.column);
@@ -250,14 +266,26 @@ std::string csv_names(const Record& record) {
 
 std::string csv_line(const Record& record, std::size_t known) {
   return joined_columns(record, [&](const Figure& figure, std::string& line) {
-    if (static_cast<std::size_t>(&figure - record.data()) >= known) return;
-    const bool is_number = std::holds_alternative<double>(figure.value) ||
-                           std::holds_alternative<std::int64_t>(figure.value);
-    if (is_number) return append_csv(figure.value, line);
-    std::string field;
-    append_csv(figure.value, field);
-    line += csv_field(field);
+    if (static_cast<std::size_t>(&figure - record.data()) < known) append_field(figure.value, line);
   });
+}
+
+ItemForm::ItemForm(Format format, const Record& item)
+    : format_(format), end_(format == Format::csv ? csv_line(item) : ",") {
+  if (format == Format::json) ToJson{end_}(item);
+  for (std::size_t slot; (slot = end_.find(kSlot)) != end_.npos; end_.erase(0, slot + 2)) {
+    pieces_.push_back(
+        {end_.substr(0, slot), static_cast<std::size_t>(end_[slot + 1] - kFirstSlot)});
+  }
+}
+
+void ItemForm::append(std::span<const Value> values, std::string& text) const {
+  for (const Piece& piece : pieces_) {
+    text += piece.before;
+    const AnyValue& value = values[piece.value];
+    format_ == Format::json ? std::visit(ToJson{text}, value) : append_field(value, text);
+  }
+  text += end_;
 }
 
 void write_junit(std::string_view command, std::string_view type,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -32,6 +33,11 @@ using Record = std::vector<Figure>;
 struct Absent {};     // JSON has no such key
 struct Undefined {};  // a number of nothing: "NaN" in JSON, where others have none
 
+// Where the value of this number stands, in an item of which there are many.
+struct Slot {
+  std::size_t value = 0;
+};
+
 // An element of a tensor.
 struct Element {
   Number value;
@@ -45,7 +51,7 @@ Record record_of(const AffectedNumbers& numbers);
 Record record_of(const ColumnSummary& column);
 
 // Nothing, the first of them, is null in JSON, and empty in CSV, which has of an object its first figure.
-using AnyValue = std::variant<std::monostate, Absent, Undefined, bool, std::int64_t, double,
+using AnyValue = std::variant<std::monostate, Absent, Undefined, Slot, bool, std::int64_t, double,
                               Element, Ulps, std::string, Shape, std::vector<Shape>,
                               std::vector<std::string>, Record, std::vector<Record>>;
 
@@ -111,7 +117,7 @@ class JsonList {
   JsonList(std::string_view command, const Record& head, std::string_view key, ByteSink& bytes,
            const std::optional<Top>& top = {});
   void add(const Record& item);
-  // Items as append_item makes them.
+  // Items as JSON's ItemForm makes them.
   void add_text(std::string_view items);
   void finish(const Record& tail = {});
 
@@ -122,12 +128,27 @@ class JsonList {
   bool is_first_ = true;
 };
 
-// Appends an item of a JsonList.
-void append_item(const Record& item, std::string& text);
-
 // Lines of CSV: the columns' names, and a record. known: so many of its figures there are; the others are empty.
 std::string csv_names(const Record& record);
 std::string csv_line(const Record& record, std::size_t known = SIZE_MAX);
+
+// The text of many items that differ in their values alone: a line of CSV, or an item of a JsonList. What stands between the
+// values is made once, as records of all items would take longer than all else.
+class ItemForm {
+ public:
+  enum class Format { json, csv };
+  ItemForm(Format format, const Record& item);
+  void append(std::span<const Value> values, std::string& text) const;
+
+ private:
+  struct Piece {
+    std::string before;
+    std::size_t value;
+  };
+  Format format_;
+  std::vector<Piece> pieces_;
+  std::string end_;
+};
 
 // A test case of the XML that CI systems read: it failed, was skipped, or passed.
 struct JunitCase {

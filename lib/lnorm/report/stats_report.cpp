@@ -211,7 +211,7 @@ class StatsText {
     std::vector<TableColumn> columns;
     if (stats_.summary.input.rows > 0) columns.push_back({"input", "non-finite"});
     for (const StatsColumn& column : stats_.columns)
-      columns.push_back({column.tensor, column.name});
+      columns.push_back({column.tensor(), column.name()});
     const Table table({"", "row"}, columns, [this](const auto& see) { for_each_line(see); });
     table.write(text_, text_.style().width);
     if (stats_.histograms) write_histograms();
@@ -316,8 +316,9 @@ class StatsText {
       text_.raw('\n' + histogram_text(title, histogram, options_.digits, text_.style()));
     };
     write("elements of the input", histograms.input);
-    const bool has_output = std::any_of(stats_.columns.begin(), stats_.columns.end(),
-                                        [](const StatsColumn& c) { return c.tensor == "output"; });
+    const bool has_output =
+        std::any_of(stats_.columns.begin(), stats_.columns.end(),
+                    [](const StatsColumn& c) { return c.tensor() == "output"; });
     if (has_output) write("elements of the output", histograms.output);
     write("means of the input rows", histograms.row_means);
     write("variances of the input rows", histograms.row_variances);
@@ -331,24 +332,31 @@ class StatsText {
   std::vector<NumberedRow> top_;  // or these
 };
 
-// Adds the numbers that the report's columns have.
-void add_columns(const Stats& stats, const std::function<Value(std::size_t)>& value_of,
-                 Record& record) {
+// A column's number among the values of a row.
+constexpr std::size_t kFirstColumn = 4;
+
+Record row_form(const Stats& stats, const Shape& rows) {
+  const bool has_index = rows.size() > 1;
+  Record record{{"row", Slot{0}},
+                {"index", Slot{1}, "", has_index ? "index" : kNoColumn, 1},
+                {"non_finite", Slot{2}},
+                {"output_non_finite", Slot{3}}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
-    const StatsColumn& column = stats.columns[i];
-    if (record.back().key != column.tensor) record.push_back({column.tensor, Record()});
-    std::get<Record>(record.back().value).push_back({column.name, value_of(i)});
+    record.push_back({stats.columns[i].key, Slot{kFirstColumn + i}});
   }
+  return record;
 }
 
-Record record_of(const Stats& stats, std::int64_t number, const StatsRow& row) {
-  Record record{{"row", number},
-                {"index", index_of(number, row_shape(stats.x.shape, stats.axes))},
-                {"non_finite", row.input.non_finite},
-                {"output_non_finite", row.output.non_finite}};
-  add_columns(
-      stats, [&](std::size_t i) { return stats.columns[i].of(row); }, record);
-  return record;
+std::vector<Value> values_of(const Stats& stats, const Shape& rows, const NumberedRow& one) {
+  const auto& [number, row] = one;
+  std::vector<Value> values;
+  values.reserve(kFirstColumn + stats.columns.size());
+  values.emplace_back(number);
+  values.emplace_back(index_of(number, rows));
+  values.emplace_back(row.input.non_finite);
+  values.emplace_back(row.output.non_finite);
+  for (const StatsColumn& column : stats.columns) values.emplace_back(column.of(row));
+  return values;
 }
 
 Record record_of(const Stats& stats, const StatsSummary& summary) {
@@ -357,16 +365,23 @@ Record record_of(const Stats& stats, const StatsSummary& summary) {
                 {"non_finite_elements", summary.input.elements},
                 {"output_non_finite_rows", summary.output.rows},
                 {"output_non_finite_elements", summary.output.elements}};
-  add_columns(
-      stats, [&](std::size_t i) { return summary.columns[i]; }, record);
+  for (std::size_t i = 0; i < stats.columns.size(); ++i) {
+    record.push_back({stats.columns[i].key, summary.columns[i]});
+  }
   return record;
 }
 
 // Writes the rows that are reported, with their numbers in the whole tensor.
-void write_rows(const Stats& stats,
-                const std::function<void(const NumberedRow& row, std::string& text)>& append,
+void write_rows(const Stats& stats, ItemForm::Format format,
                 const std::function<void(std::string_view)>& write) {
-  InOrder<NumberedRow> rows(stats.in_parallel, append, write);
+  const Shape shape = row_shape(stats.x.shape, stats.axes);
+  const ItemForm form(format, row_form(stats, shape));
+  InOrder<NumberedRow> rows(
+      stats.in_parallel,
+      [&](const NumberedRow& one, std::string& text) {
+        form.append(values_of(stats, shape, one), text);
+      },
+      write);
   if (stats.top) {
     for (const NumberedRow& row : top_rows(stats)) {
       rows.add({stats.row_number(row.number), row.row});
@@ -401,38 +416,13 @@ void write_json(const Stats& stats, ByteSink& bytes) {
   const Record tail{{"summary", record_of(stats, stats.summary)},
                     {"first_non_finite_index", stats.first_index(stats.summary.input)}};
   JsonList list("stats", report, "rows", bytes, stats.top);
-  write_rows(
-      stats,
-      [&](const NumberedRow& one, std::string& text) {
-        append_item(record_of(stats, one.number, one.row), text);
-      },
-      [&](std::string_view text) { list.add_text(text); });
+  write_rows(stats, ItemForm::Format::json, [&](std::string_view text) { list.add_text(text); });
   list.finish(tail);
 }
 
 void write_csv(const Stats& stats, ByteSink& bytes) {
-  std::string line = "row,non_finite,output_non_finite";
-  for (const StatsColumn& column : stats.columns) {
-    line += concat(',', column.tensor, '_', column.name);
-  }
-  const Shape rows = row_shape(stats.x.shape, stats.axes);
-  if (rows.size() > 1) line += ",index";
-  bytes.write(line + '\n');
-  const auto append = [&](const NumberedRow& one, std::string& text) {
-    const auto& [number, row] = one;
-    text += std::to_string(number);
-    for (const std::int64_t count : {row.input.non_finite, row.output.non_finite}) {
-      text += ',';
-      text += std::to_string(count);
-    }
-    for (const StatsColumn& column : stats.columns) {
-      text += ',';
-      append_value(column.of(row), text);
-    }
-    if (rows.size() > 1) text += concat(",\"", to_string(index_of(number, rows)), '"');
-    text += '\n';
-  };
-  write_rows(stats, append, [&](std::string_view text) { bytes.write(text); });
+  bytes.write(csv_names(row_form(stats, row_shape(stats.x.shape, stats.axes))));
+  write_rows(stats, ItemForm::Format::csv, [&](std::string_view text) { bytes.write(text); });
 }
 
 }  // namespace lnorm

@@ -1,7 +1,9 @@
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <random>
 #include <string>
 
@@ -44,6 +46,22 @@ void check_rounded(double value) {
   for (const int precision : {0, 1, 2, 4, 8, 14}) {
     check_fixed(value, precision);
     check_scientific(value, precision);
+  }
+}
+
+TEST_CASE("digits are those of std::to_string, with zeros before them", "[rounded_decimal]") {
+  std::mt19937_64 random(2026);
+  for (int i = 0; i < support::share(100'000, 4); ++i) {
+    const std::uint64_t number = random() >> random() % 64;
+    const std::string expected = std::to_string(number);
+    std::array<char, 32> text;
+    const int count = std::max(digits_of(number), static_cast<int>(random() % 21));
+    const std::string found(text.data(), put_digits(number, count, text.data()));
+    CAPTURE(number, count);
+    if (number > 0 && found != std::string(found.size() - expected.size(), '0') + expected) {
+      FAIL_CHECK(found);
+    }
+    CHECK(std::ssize(found) == count);
   }
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("the columns of a report read the numbers of their names", "[measure]"
   const StatsRow row = row_from(100);
   std::vector<std::pair<std::string, double>> found;
   for (const lnorm::StatsColumn& column : lnorm::stats_columns(true)) {
-    found.emplace_back(std::string(column.tensor).append(".").append(column.name), column.of(row));
+    found.emplace_back(column.key, column.of(row));
   }
   const std::vector<std::pair<std::string, double>> expected{
       {"input.mean", 101},   {"input.variance", 102},  {"input.min", 103},  {"input.max", 104},
@@ -81,7 +81,7 @@ TEST_CASE("the columns of a report read the numbers of their names", "[measure]"
   CHECK(found == expected);
   const auto without = lnorm::stats_columns(false);
   CHECK(without.size() == 6);
-  for (const lnorm::StatsColumn& column : without) CHECK(column.tensor != "softmax");
+  for (const lnorm::StatsColumn& column : without) CHECK(column.tensor() != "softmax");
 }
 
 TEST_CASE("a summary has the smallest and the largest of every column", "[measure]") {
@@ -94,7 +94,7 @@ TEST_CASE("a summary has the smallest and the largest of every column", "[measur
   REQUIRE(summary.columns.size() == columns.size());
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const double offset = columns[c].of(row_from(0));
-    CAPTURE(columns[c].tensor, columns[c].name);
+    CAPTURE(columns[c].tensor(), columns[c].name());
     CHECK(summary.columns[c].count == 4);
     CHECK(summary.columns[c].min == -200 + offset);
     CHECK(summary.columns[c].max == 1000 + offset);
@@ -136,8 +136,8 @@ TEST_CASE("a number that is NaN is left out of its column alone", "[measure]") {
   const StatsSummary summary = summary_of(rows);
   const auto columns = lnorm::stats_columns(false);
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    const bool is_output_variance = columns[c].tensor == "output" && columns[c].name == "variance";
-    CAPTURE(columns[c].tensor, columns[c].name);
+    const bool is_output_variance = columns[c].key == "output.variance";
+    CAPTURE(columns[c].tensor(), columns[c].name());
     CHECK(summary.columns[c].count == (is_output_variance ? 2 : 3));
   }
   CHECK(summary.columns[1].max == kInfinity);

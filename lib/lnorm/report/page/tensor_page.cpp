@@ -69,7 +69,7 @@ Table summary_table(const Stats& stats) {
               {}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     const ColumnSummary& column = stats.summary.columns[i];
-    table.rows.push_back({{concat(stats.columns[i].tensor, " ", stats.columns[i].name)},
+    table.rows.push_back({{concat(stats.columns[i].tensor(), " ", stats.columns[i].name())},
                           number_cell(column.min),
                           number_cell(column.median),
                           number_cell(column.max)});
@@ -146,13 +146,10 @@ void add_features(const TensorReportData& report_data, Section& section) {
   section.figures(figures_of(features_figure(report_data.feature_bands)));
 }
 
-// Finds a column of a summary by its name.
-const ColumnSummary& column_of(const StatsSummary& summary, std::string_view tensor,
-                               std::string_view name) {
+// Finds a column of a summary.
+const ColumnSummary& column_of(const StatsSummary& summary, std::string_view key) {
   const auto columns = stats_columns(false);
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const StatsColumn& column) {
-    return column.tensor == tensor && column.name == name;
-  });
+  const auto found = std::ranges::find(columns, key, &StatsColumn::key);
   return summary.columns[static_cast<std::size_t>(found - columns.begin())];
 }
 
@@ -256,11 +253,11 @@ Section set_section(const std::vector<TensorLine>& lines) {
     // Names are places along the axis.
     std::string shown = printable(line.name);
     if (const int more = ++times[shown]; more > 1) shown += concat(" (", more, ")");
-    const ColumnSummary& mean = column_of(summary, "input", "mean");
-    const ColumnSummary& variance = column_of(summary, "input", "variance");
-    means.push_back(layer_of(shown, mean, column_of(summary, "output", "mean")));
+    const ColumnSummary& mean = column_of(summary, "input.mean");
+    const ColumnSummary& variance = column_of(summary, "input.variance");
+    means.push_back(layer_of(shown, mean, column_of(summary, "output.mean")));
     spreads.push_back(
-        layer_of(shown, roots(variance), roots(column_of(summary, "output", "variance"))));
+        layer_of(shown, roots(variance), roots(column_of(summary, "output.variance"))));
     largest.push_back({{"name", shown},
                        {"before", figure_number(line.largest_x)},
                        {"after", figure_number(line.largest_y)}});
