@@ -22,6 +22,7 @@
 #include "lnorm/kernel/rows.hpp"
 #include "lnorm/kernel/simd-inl.hpp"
 #include "lnorm/kernel/statistics.hpp"
+#include "lnorm/kernel/transpose-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace lnorm {
@@ -369,6 +370,7 @@ class PlainMoments {
  private:
   static constexpr std::int64_t kSample = 256;  // elements, of which the first guess comes
   static constexpr std::int64_t kMostTied = 32;
+  static constexpr std::int64_t kMostInLane = 16;
 
   static bool is_power_of_two(std::int64_t n) {
     return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n));
@@ -382,7 +384,13 @@ class PlainMoments {
     // Doubles have some bits to spare.
     const int guess = are_floats ? exponent_ + 1 : std::clamp(exponent_ + 5, -kMost, kMost);
     const bool are_long = are_floats && n_ > kChunk;
-    for (std::int64_t r = 0; r < x.rows; ++r) {
+    std::int64_t first = 0;
+    if constexpr (are_floats && !std::is_void_v<T>) {
+      for (; n_ <= kMostInLane && first + kWidth <= x.rows; first += kWidth) {
+        sum_up_lanes<T>(x, first);
+      }
+    }
+    for (std::int64_t r = first; r < x.rows; ++r) {
       if (are_long) {
         sum_up_row<T>(x, r, guess);
       } else if (r % kWidth == 0) {
@@ -437,6 +445,43 @@ class PlainMoments {
     rows_.sum_low[r] = total.sum.low;
     rows_.squares[r] = total.squares.high;
     rows_.square_low[r] = total.squares.low;
+  }
+
+  // Rows of a few floats, one in every lane, each with its own exponent.
+  template <class T>
+  HWY_INLINE void sum_up_lanes(const RowsIn& x, std::int64_t r) {
+    alignas(64) double elements[kWidth * (kMostInLane + 1)];
+    alignas(64) double columns[kWidth * kMostInLane];
+    const std::byte* const first = row_of(x, r).data;
+    for (std::int64_t i = 0; i < n_ * kWidth; i += kWidth) {
+      hn::Store(load_vector<T>(first + i * kSize<T>), kDoubles, elements + i);
+    }
+    to_columns(elements, n_, columns);
+    const V zero = hn::Zero(kDoubles);  // of which a sum has no sign
+    const V infinity = splat(kInfinity);
+    V min = infinity;
+    V max = negated(infinity);
+    V least = infinity;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      const V element = hn::Load(kDoubles, columns + j * kWidth);
+      const V size = hn::Abs(element);
+      min = hn::Min(min, element);
+      max = hn::Max(max, element);
+      least = hn::Min(least, hn::IfThenElse(hn::Eq(size, zero), infinity, size));
+    }
+    const V half = half_power(hn::Max(negated(min), max));
+    const V start = half * half * splat(plain_start(1));
+    PlainLanes lanes;
+    lanes.clear(start);
+    for (std::int64_t j = 0; j < n_; ++j) lanes.add(0, hn::Load(kDoubles, columns + j * kWidth));
+    const auto is_plain = hn::Ge(least, half * splat(power_of_two(-19)));
+    const auto if_plain = [&](V sum) HWY_ATTR { return hn::IfThenElse(is_plain, sum, infinity); };
+    hn::Store(min + zero, kDoubles, rows_.min + r);
+    hn::Store(max + zero, kDoubles, rows_.max + r);
+    hn::Store(if_plain(lanes.x.v[0] + zero), kDoubles, rows_.sum + r);
+    hn::Store(zero, kDoubles, rows_.sum_low + r);
+    hn::Store(if_plain(lanes.squares.v[0] - start), kDoubles, rows_.squares + r);
+    hn::Store(lanes.rests.v[0], kDoubles, rows_.square_low + r);
   }
 
   template <class T>
@@ -522,11 +567,16 @@ class PlainMoments {
 
   bool is_parted() const { return sum_error_ > 0; }
 
+  // 2^(E - 1); 0 of zero.
+  static V half_power(V greatest) {
+    const hn::RebindToUnsigned<D> bits;
+    const auto exponent = hn::And(hn::BitCast(bits, greatest), hn::Set(bits, 0x7ffull << 52));
+    return hn::BitCast(kDoubles, exponent);
+  }
+
   // What the sum of squares about the mean of 2^k elements is a multiple of, since x is one of 2^(E - 43).
   V centered_step(V greatest) const {
-    const auto bits = hn::BitCast(hn::RebindToUnsigned<D>(), greatest);
-    const auto exponent = hn::And(bits, hn::Set(hn::RebindToUnsigned<D>(), 0x7ffull << 52));
-    const V half = hn::BitCast(kDoubles, exponent);  // 2^(E - 1)
+    const V half = half_power(greatest);
     return half * half * splat(power_of_two(-84) / static_cast<double>(n_));
   }
 

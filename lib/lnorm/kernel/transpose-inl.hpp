@@ -121,6 +121,29 @@ HWY_INLINE void transpose(const float* from, std::int64_t from_stride, float* to
 }
 #endif
 
+// Calls square(j) for squares of columns from j on that make up all n. The last two may overlap.
+template <class Square>
+HWY_INLINE void for_each_square(std::int64_t n, const Square& square) {
+  const std::int64_t last = std::max<std::int64_t>(0, n - kWidth);
+  for (std::int64_t j = 0; j < last; j += kWidth) square(j);
+  square(last);
+}
+
+// Element j of kWidth rows of n, which follow each other, to columns + j * kWidth. A vector more is read than there are
+// elements, and, if n is less than that, so many columns are written.
+HWY_INLINE void to_columns(const double* rows, std::int64_t n, double* columns) {
+  for_each_square(
+      n, [&](std::int64_t j) HWY_ATTR { transpose(rows + j, n, columns + j * kWidth, kWidth, n); });
+}
+
+// The way back. A vector more is written.
+template <class T>
+HWY_INLINE void to_rows(const T* columns, std::int64_t n, T* rows) {
+  for_each_square(n, [&](std::int64_t j) HWY_ATTR {
+    transpose(columns + j * kWidth, kWidth, rows + j, n, kWidth);
+  });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace lnorm
