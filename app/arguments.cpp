@@ -165,9 +165,24 @@ struct CommandLine {
   Arguments arguments;
 };
 
-void add_options(CLI::App& app, const CommandRow& row, CommandLine& line) {
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
+// Whether the command line may have the option of these names: "-o,--output". There may be several of one letter in a word.
+bool may_have(Words argv, std::string_view names) {
+  return std::ranges::any_of(argv, [&](std::string_view word) {
+    if (!word.starts_with('-')) return false;
+    return std::ranges::any_of(split(names, ','), [&](std::string_view name) {
+      if (name.starts_with("--")) return word.starts_with(name);
+      return !word.starts_with("--") && word.find(name[1]) != word.npos;
+    });
+  });
+}
+
+void add_options(CLI::App& app, const CommandRow& row, Words argv, bool shows_all,
+                 CommandLine& line) {
   for (const Option& option : all_options()) {
     if ((option.commands & row.command) == 0 || option.set == nullptr) continue;
+    if (!shows_all && !may_have(argv, option.names)) continue;
     const auto take = [&](const std::string& text) { line.arguments.take(option, text); };
     CLI::Option* const added =
         option.is_flag() ? add_flag(app, option, take) : add_valued(app, option, take);
@@ -200,7 +215,7 @@ std::string version(const Program& program) {
                 ", the best of this machine\nbuilt with " LNORM_LIBRARIES);
 }
 
-void set_up(CommandLine& line, const Program& program, bool describes_all) {
+void set_up(CommandLine& line, const Program& program, Words argv, bool describes_all) {
   line.app.description(program.overview);
   line.app.name(program.name);
   line.app.set_version_flag("-V,--version", [&program] { return version(program); });
@@ -208,12 +223,15 @@ void set_up(CommandLine& line, const Program& program, bool describes_all) {
   line.app.require_subcommand(1);
   line.app.allow_extras();
   line.app.formatter(std::make_shared<HelpFormatter>(program, describes_all));
+  // CLI11 takes as long to set up all commands and options as the work on a small tensor takes.
+  const bool shows_all = argv.empty() || may_have(argv, "-h,--help");
   for (const CommandRow& row : all_commands()) {
+    const bool is_run = row.command == line.arguments.command;
+    if (!is_run && !shows_all) continue;
     CLI::App& command = add_command(row, line);
-    // CLI11 takes as long to set up the options of all commands as the work on a small tensor takes.
-    if (row.command != line.arguments.command) continue;
+    if (!is_run) continue;
     line.command = &command;
-    add_options(command, row, line);
+    add_options(command, row, argv, shows_all, line);
   }
 }
 
@@ -267,8 +285,6 @@ int print_usage(const CommandLine& line, const Program& program, bool of_program
 }
 
 bool names_command(Words argv) { return !argv.empty() && find_command(argv[0]) != nullptr; }
-
-bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
 
 bool generates(Words argv) { return !argv.empty() && std::string_view(argv[0]) == "--generate"; }
 
@@ -368,7 +384,7 @@ std::variant<Arguments, Done> parse_arguments(int argc, const char* const* argv,
   Arguments& arguments = line.arguments;
   if (names_command(words)) arguments.command = find_command(words[0])->command;
   arguments = initial_arguments(arguments.command);
-  set_up(line, program, describes_all);
+  set_up(line, program, words, describes_all);
   try {
     read(line, words);
   } catch (const CLI::Success& help) {
