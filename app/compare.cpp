@@ -20,6 +20,7 @@
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/io/byte_sink.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/io/open_tensor.hpp"
 #include "lnorm/io/os.hpp"
 #include "lnorm/io/raw_tensor.hpp"
@@ -540,7 +541,7 @@ std::string advice_after(const Arguments& arguments, const Selection& actual,
   // Standard input is read once, and what is in memory has no file.
   const auto can_be_named = [](const Selected& tensor) {
     const std::string& name = tensor.set->name();
-    return name.starts_with('[') || name.starts_with('{') || os::status(name);
+    return os::status(name) || (is_json_literal(name) && !name.ends_with(kCutLiteral));
   };
   if (!can_be_named(selected(actual, pair.actual)) ||
       !can_be_named(selected(expected, pair.expected))) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "lnorm/core/error.hpp"
@@ -98,7 +100,10 @@ class Loop {
     }
     check_same(ranks_, selection_.name, identities_, "tensor");
     if (status_ != 0 && tensors_.empty()) return status_;
-    if (selection_.several) outputs_.announce(selection_, infos_);
+    if (selection_.several) {
+      outputs_.announce(selection_, infos_);
+      if (outputs_.keep_names() && !arguments_.input.keep_going) check_names();
+    }
     const bool distributes = selection_.several && all_of(ranks_, outputs_.have_random_access());
     const WorkDistribution distribution(ranks_, distributes ? work_.deal : Deal::together, bytes_);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -160,6 +165,19 @@ class Loop {
       });
     }
     tensors_ = std::move(fit);
+  }
+
+  // Before any of them is written.
+  void check_names() const {
+    std::map<std::string_view, const Selected*> seen;
+    for (const Selected& tensor : tensors_) {
+      const auto [place, is_new] = seen.emplace(tensor.name, &tensor);
+      if (is_new) continue;
+      throw Error(concat(printable(tensor.title), ": its result is called '",
+                         printable(tensor.name), "', as is that of ",
+                         printable(place->second->title), ", expected names that differ"),
+                  "-o FILE takes the result of one of them");
+    }
   }
 
   // An error is that of one tensor, with two exceptions. Once there are outputs, a SystemError may be about these. While
@@ -292,7 +310,7 @@ void check_named(const Inputs& inputs) {
   try {
     only_tensor(*selection);
   } catch (const Error& error) {
-    if (selection->tensors.empty()) throw;
+    if (selection->tensors.empty() || selection->name.ends_with(kCutLiteral)) throw;
     const std::string hint = hint_of(error);
     throw Error(error.what(), concat(hint, hint.empty() ? "" : ", or ",
                                      "all of them: ", member_word(selection->name, "*")));

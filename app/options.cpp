@@ -81,6 +81,7 @@ constexpr std::array<NoEffect, 3> kNoDivisor{
 constexpr std::array<NoEffect, 3> kNotQuantized{{{.without = "--quantize"}}};
 constexpr std::array<NoEffect, 3> kTextAlone{{{.beside = kReportOptions}}};
 constexpr std::array<NoEffect, 3> kShownOrOnPage{{{.beside = "--quiet --csv", .unless = "--page"}}};
+constexpr std::array<NoEffect, 3> kReportedOrOnPage{{{.beside = "--quiet", .unless = "--page"}}};
 
 constexpr std::string_view kRstdWords = "inv-std inv-std-dev invstd invstddev rsigma";
 constexpr std::string_view kOutputWords = "out outfile out-file output-file save dest";
@@ -474,8 +475,8 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value&) { a.quantization.is_transposed = true; },
            {.no_effect = {{{.without = "--actual-scale"}}}}),
     Option("--save-scale", kApply, kQuantization, "PATH",
-           "Write the scales; .npy unless named .safetensors, .json or .txt",
-           set_result<Result::scale>, {.no_effect = kNotQuantized}),
+           "Write the scales; .npy unless its extension says otherwise", set_result<Result::scale>,
+           {.no_effect = kNotQuantized}),
     Option("--kernel", kNormalizing & ~(kTestingKernels | kInputs), kNormalization, {},
            "Which code computes (default the first)",
            [](Arguments& a, const Value& v) { a.normalization.kernel = v.text; },
@@ -616,12 +617,12 @@ constexpr Option kOptions[] = {
            {.no_effect = {{{.beside = kReportOptions}, {.beside = "--quiet"}}}}),
     Option("--axis", kCompare, kComparedRows, "A", kAxisHelp, set_axis,
            {.one_of = kAxesOptions,
-            .no_effect = kShownOrOnPage,
+            .no_effect = kReportedOrOnPage,
             .called = {{{"dim", kAxesOrAxis}, {"begin-norm-axis start-axis"}}}}),
     Option("--normalized-shape", kCompare, kComparedRows, "D[,D...]", kShapeHelp, set_shape,
-           {.one_of = kAxesOptions, .no_effect = kShownOrOnPage, .called = {{{"norm-shape"}}}}),
+           {.one_of = kAxesOptions, .no_effect = kReportedOrOnPage, .called = {{{"norm-shape"}}}}),
     Option("--axes", kCompare, kComparedRows, "A[,A...]", kAxesHelp, set_axis_list,
-           {.no_effect = kShownOrOnPage, .called = {{{kAxesWords}}}}),
+           {.no_effect = kReportedOrOnPage, .called = {{{kAxesWords}}}}),
     // check
     Option("--arithmetic", kCheck, kKernel, "float16|bfloat16|float32|float64",
            "What the kernel computes in (default float32, float64 for float64 outputs)",
@@ -696,7 +697,7 @@ constexpr Option kOptions[] = {
            },
            {.value_of = output_dtypes, .called = {{{"type out-dtype output-dtype cast"}}}}),
     Option("--name", kWritingTensors, kOutput, "NAME",
-           "What .safetensors calls the tensor (default as the input is called)",
+           "What .safetensors and .npz call the tensor (default as the input is called)",
            [](Arguments& a, const Value& v) { a.output.name = v.text; },
            {.advice = {Setting::tensor_name, "--name gives it another"}}),
     Option("--nan", kWritingTensors, kOutput, "python|null",
@@ -712,7 +713,7 @@ constexpr Option kOptions[] = {
            [](Arguments& a, const Value& v) { a.output.scale = v.real(); },
            {.no_effect = {{{.beside = "--quantize"}}}}),
     Option("--save-mean", kApply, kOutput, "PATH",
-           "Write the rows' means, float64; .npy unless named .safetensors, .json or .txt",
+           "Write the rows' means, float64; .npy unless its extension says otherwise",
            set_result<Result::mean>,
            {.no_effect = {{{.beside = "--rstd --variance"}}},
             .called = {{{"mean mu", kReported, kStats | kReport},

@@ -148,6 +148,7 @@ class OutputFile {
     if (is_nowhere() || (drops_ && !sink_->has_random_access())) sink_ = std::make_unique<NoSink>();
   }
 
+  bool keeps_names() const noexcept { return set_ != nullptr; }
   TensorSink& sink() noexcept { return *sink_; }
   Format format() const noexcept { return format_; }
 
@@ -325,6 +326,10 @@ void Outputs::announce(const Selection& inputs, std::span<const std::vector<Tens
     for (const std::vector<TensorInfo>& tensor : tensors) announced.push_back(tensor[file]);
     files_[file]->announce(inputs.tensors.front().format, announced);
   }
+}
+
+bool Outputs::keep_names() const {
+  return std::ranges::any_of(files_, [](const auto& file) { return file->keeps_names(); });
 }
 
 void Outputs::begin(const OpenedTensor& input, std::span<const TensorInfo> tensor) {

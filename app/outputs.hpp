@@ -42,6 +42,9 @@ class Outputs {
   // Several tensors will begin, in this order; tensors[i] has what each file gets of the one.
   void announce(const Selection& inputs, std::span<const std::vector<TensorInfo>> tensors);
 
+  // Whether a file that is announced keeps its tensors by their names.
+  bool keep_names() const;
+
   // The next tensor begins in every file: tensor has what each gets.
   void begin(const OpenedTensor& input, std::span<const TensorInfo> tensor);
 

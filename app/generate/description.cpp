@@ -57,7 +57,10 @@ std::vector<std::string> OptionDescription::choices() const {
   std::vector<std::string> words;
   // Words that stand for others (PATH, N, D[,D...]) are written in capitals.
   if (type.empty() || std::islower(static_cast<unsigned char>(type[0])) == 0) return words;
-  for (const std::string_view word : split(type, '|')) words.emplace_back(word);
+  for (const std::string_view word : split(type, '|')) {
+    const std::size_t colon = word.find(':');  // group:K
+    words.emplace_back(word.substr(0, colon == word.npos ? colon : colon + 1));
+  }
   return words;
 }
 

@@ -26,7 +26,7 @@ struct OptionDescription {
 
   // What its type says of the value: the words of "npy|json", a path, or a tensor that may be in a file.
   std::vector<std::string> choices() const;
-  bool takes_path() const { return type == "PATH"; }
+  bool takes_path() const { return type == "PATH" || type == "DIR"; }
   bool takes_tensor() const { return type == "T"; }
 };
 

@@ -108,6 +108,7 @@ std::string options_of(const CommandDescription& command) {
 }
 
 constexpr std::string_view kEnvironment =
+    ".TP\n.B COLUMNS\nThe width of reports on a terminal.\n"
     ".TP\n.B NO_COLOR\nNo colors, unless \\fB\\-\\-color\\fR always says so.\n"
     ".TP\n.B TMPDIR\nThe folder of temporary files (default /tmp).\n";
 

@@ -54,6 +54,7 @@ constexpr std::array kSignatures{
               "in Python: numpy.save('FILE.npy', pandas.read_feather('FILE').to_numpy())"},
     Signature{"version https://git-lfs", "a git-lfs pointer; fetch the file itself (git lfs pull)",
               ""},
+    Signature{std::string_view("\xff\xfe\0\0", 4), "UTF-32 text, expected UTF-8", ""},
     Signature{"\xff\xfe", "UTF-16 text, expected UTF-8", ""},
     Signature{"\xfe\xff", "UTF-16 text, expected UTF-8", ""},
     Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19",
@@ -219,10 +220,15 @@ Format detect_format(ByteSource& source) {
                          leaves_out ? ", and leaves elements out (...)" : ", found several"),
                   "in Python: numpy.save('FILE.npy', x) saves x itself");
     }
-    if (is_printed && head.find('[') == head.npos) source.fail(concat("is ", found->what));
+    // A number alone, or a list without elements, whose shape stands beside it.
+    const bool has_list = head.find('[') != head.npos && head.find("[]") == head.npos;
+    if (is_printed && !has_list) source.fail(concat("is ", found->what));
     source.fail(concat("is ", found->what), hint_about(source.name(), std::string(found->hint)));
   }
   const bool is_binary = has_control_characters(head);
+  const bool is_set = by_extension && format_row(*by_extension).is_binary && is_binary &&
+                      by_extension != Format::raw;
+  if (is_set) return *by_extension;
   const bool names_elements = is_named_as_elements(source.name());
   if (!names_elements && is_utf16_without_mark(head)) source.fail("is UTF-16 text, expected UTF-8");
   if (starts_json(head) && !(names_elements && is_binary)) {
@@ -231,10 +237,10 @@ Format detect_format(ByteSource& source) {
   if (by_extension && by_extension != Format::text && by_extension != Format::raw) {
     return *by_extension;
   }
-  const std::string what =
-      concat(printable(source.name()),
-             ": is none of .npy, .npz, .safetensors, .pt and JSON: it starts with '",
-             printable(head.substr(0, 16)), "'");
+  const std::string what = concat(
+      printable(source.name()),
+      ": is none of .npy, .npz, .safetensors, .pt, .gguf and JSON of numbers: it starts with '",
+      printable(head.substr(0, 16)), "'");
   if (is_binary || names_elements) throw ElementsAlone(what);
   head = as_text(source.peek(ByteSource::kLookAhead));
   throw Error(what, hint_for_table(source.name(), head));

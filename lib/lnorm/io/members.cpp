@@ -41,7 +41,9 @@ std::string hint_to_name(std::string_view file, std::string_view member) {
 
 std::string hint_to_name(std::string_view file_and_member) {
   constexpr std::size_t kMax = 200;  // a longer one nobody types
-  return file_and_member.size() > kMax ? "" : concat("name one: ", word_of(file_and_member));
+  const bool is_cut = file_and_member.find(concat(kCutLiteral, ':')) != file_and_member.npos;
+  return file_and_member.size() > kMax || is_cut ? ""
+                                                 : concat("name one: ", word_of(file_and_member));
 }
 
 std::string hint_to_nearest(std::string_view file, const std::string& nearest) {

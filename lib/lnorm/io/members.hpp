@@ -13,6 +13,9 @@ std::string short_list(std::size_t size, const std::function<std::string(std::si
 // A name for an error message, printable and not too long.
 std::string short_name(std::string_view name);
 
+// The end of the name of an input that is JSON on the command line, if it is not the whole of it.
+inline constexpr std::string_view kCutLiteral = "...";
+
 // The word of a shell by which the command line names a member (or a line of JSON Lines). file: as in messages.
 std::string member_word(std::string_view file, std::string_view member);
 

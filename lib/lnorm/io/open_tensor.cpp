@@ -134,6 +134,12 @@ const Remedy kElementsAlone{Remedy::Setting::raw_elements};
 
 bool starts_literal(std::string_view word) { return trimmed_json(word).find_first_of("[{") == 0; }
 
+// A long one has no end, and cannot be given again.
+std::string name_of_literal(const std::string& text) {
+  constexpr std::size_t kMax = 100;
+  return text.size() > kMax ? concat(text.substr(0, kMax), kCutLiteral) : text;
+}
+
 // Where a member of JSON is named behind it; npos: none is.
 std::size_t colon_after_literal(std::string_view word) {
   const std::size_t end = word.find_last_of("]}");
@@ -184,7 +190,7 @@ class Opening {
       : name_(split_name(word, options)), options_(options), role_(role) {
     if (find_open_file() || (name_.is_folder && (!options.from || options.yields))) return;
     is_literal_ = is_json_literal(name_.path);
-    bytes_ = is_literal_ ? std::make_unique<TextBytes>(short_name(name_.path), name_.path)
+    bytes_ = is_literal_ ? std::make_unique<TextBytes>(name_of_literal(name_.path), name_.path)
                          : open_file(name_.path);
     const bool is_given = options.from && !(options.yields && tells_format(*bytes_));
     format_ = is_given ? *options.from : detect();

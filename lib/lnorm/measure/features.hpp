@@ -51,6 +51,7 @@ struct FeatureStats {
   std::optional<RowSlice> slice;  // these rows, of which there are so many:
   std::int64_t rows = 0;
   std::int64_t ddof = 0;
+  bool mask = false;  // elements are left out
   std::vector<FeatureSums> sums;
 
   std::int64_t count() const noexcept { return static_cast<std::int64_t>(sums.size()); }

@@ -89,6 +89,7 @@ FeatureStats measure_features(TensorSource& source, const Plan& plan, const RunO
   result.axes = x.slice ? x.slice->axes : plan.axes;
   result.rows = plan.rows;
   result.ddof = plan.formula.ddof;
+  result.mask = mask.has_value();
   check_same(*wanted.ranks, x);
   IoPath io_path = plan.route.in;
   io_path.needs_random_access = io_path.needs_random_access || plan.row_length > kFeaturesOfPass;

@@ -194,6 +194,7 @@ class ExplanationText {
     } else {
       say(concat("Here ", same,
                  formula_.eps > 0 ? ": eps alone keeps s above 0."
+                 : row_.given     ? ", and eps is 0: xhat is infinite, or 0 / 0, which is NaN."
                                   : ", and eps is 0: xhat is 0 / 0, which is NaN."));
     }
     say(difference_text());

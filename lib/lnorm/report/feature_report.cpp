@@ -124,7 +124,8 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
   text.folded(tensor_text(stats.x), ", ", counted(stats.count(), "feature"), " along ",
               axes_text(file_axes(stats.x, stats.axes)), ", each over ",
               stats.slice ? rows_text(*stats.slice) : counted(stats.rows, "row"));
-  text.folded(variances_text(stats.ddof), ", of finite elements");
+  text.folded(variances_text(stats.ddof), ", of finite elements",
+              stats.mask ? ", without what the mask leaves out" : "");
   if (summary.non_finite > 0) {
     const std::optional<Shape> first = stats.first_non_finite_index();
     text.bad("NaN or infinity in ", counted(summary.non_finite, "element"), ", first at ",
@@ -152,6 +153,7 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
   const Record report{{"input", stats.x},
                       {"axes", file_axes(stats.x, stats.axes)},
                       {"ddof", stats.ddof},
+                      {"mask", stats.mask},
                       {"rows", stats.rows},
                       {"slice", if_any(stats.slice)},
                       {"summary", over_features},

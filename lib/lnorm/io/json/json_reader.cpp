@@ -140,10 +140,23 @@ class JsonReader {
       const char* const at = location();
       const std::string_view before = trimmed_json({text_.begin(), at});
       if (before.ends_with(',') && *at == '}') text_.fail(at, "found a comma before }");
-      text_.fail(
-          at, concat("found ", text_.found(at), ", expected ',' or the end of the list or object"));
+      text_.fail(at, concat("found ", text_.found(at), ", expected ",
+                            expected_behind(before, *start == '{')));
     }
     text_.fail(location(), concat("not valid JSON: ", simdjson::error_message(error)));
+  }
+
+  // The grammar's next word.
+  static std::string_view expected_behind(std::string_view before, bool is_object) {
+    const auto begins_member = [](std::string_view text) {
+      return text.ends_with('{') || text.ends_with(',');
+    };
+    if (is_object && begins_member(before)) return "a name in double quotes";
+    if (is_object && before.size() > 1 && before.ends_with('"')) {
+      const std::size_t quote = before.rfind('"', before.size() - 2);
+      if (begins_member(trimmed_json(before.substr(0, quote)))) return "':'";
+    }
+    return "',' or the end of the list or object";
   }
 
   // content: followed by SIMDJSON_PADDING bytes.
@@ -181,7 +194,11 @@ class JsonReader {
       if (members.size() == kMaxKeys) {
         text_.fail(key_at, concat("an object has more than ", kMaxKeys, " members"));
       }
-      members.push_back({std::string(key), whole_value(field.value().raw_json_token())});
+      const std::string_view token = field.value().raw_json_token();
+      if (token.find_first_of("]},:") == 0) {
+        text_.fail(token.data(), concat("found ", text_.found(token.data()), ", expected a value"));
+      }
+      members.push_back({std::string(key), whole_value(token)});
     }
     return members;
   }
@@ -384,7 +401,8 @@ class JsonReader {
                               token.size() > 40 ? "..." : "", "'");
     double number;
     const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
-    if (parsed.ec == std::errc::result_out_of_range ||
+    const bool is_not_finite = token == "NaN" || token == "Infinity" || token == "-Infinity";
+    if (is_not_finite || parsed.ec == std::errc::result_out_of_range ||
         value.get_double().get(number) == simdjson::SUCCESS) {
       text_.fail(at, concat(shown, ", which is not a value of ", name(tensor_.info.dtype)));
     }

@@ -113,7 +113,7 @@ std::string hint_for_table(const std::string& file, std::string_view text) {
   const std::vector<std::string> names = rows.front();
   const bool has_header = std::none_of(names.begin(), names.end(), is_number);
   if (has_header) rows.erase(rows.begin());
-  if (rows.empty() || (has_mark && !has_header)) return {};
+  if (rows.empty()) return {};
   const bool is_comment = has_header && names.front().find_first_of("#%") == 0;
   const bool is_named = has_header && !is_comment;
   const bool has_labels =
@@ -137,6 +137,7 @@ std::string hint_for_table(const std::string& file, std::string_view text) {
       file, concat("lines of numbers",
                    left_out.empty() ? "" : ", without " + joined(left_out, " and ") + ',',
                    R"( become JSON by python3 -c "import json, sys; )",
+                   has_mark ? "sys.stdin.reconfigure(encoding='utf-8-sig'); " : "",
                    has_header ? "next(sys.stdin); " : "", "print(json.dumps([[float(v.strip()",
                    has_commas ? ".replace(',', '.')" : "", has_na ? ".replace('NA', 'nan')" : "",
                    mark == ' ' ? ")" : " or 'nan')", " for v in line.split(",
@@ -205,7 +206,9 @@ void JsonText::fail_after_value(const char* at) const {
   const std::size_t value_end = before.find_last_not_of(kJsonBlanks) + 1;  // npos + 1 is 0
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
-  if (starts_number(trimmed_json(text_)) && starts_number(other)) {
+  const bool has_mark = text_.starts_with(kByteOrderMark);
+  const std::string_view first = text_.substr(has_mark ? kByteOrderMark.size() : 0);
+  if (starts_number(trimmed_json(first)) && starts_number(other)) {
     fail(next, what, hint_for_table(name_, text_));
   }
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));
