@@ -92,6 +92,9 @@ class Search {
       told.s = divisor_of(told.statistics.variance, setting_.formula);
       if (told.s > 0 && std::isfinite(told.s)) rows_.push_back(told);
     }
+    const auto is_constant = [](const ToldRow& row) { return row.statistics.variance == 0; };
+    are_constant_ = std::ranges::all_of(rows_, is_constant);
+    if (!are_constant_) std::erase_if(rows_, is_constant);  // they tell no line
     for (const NamedKernel& kernel : *kernels_) {
       // RMS norm has no mean.
       if (kernel.side == Side::both || setting_.formula.has_mean()) changes_.push_back({&kernel});
@@ -260,15 +263,6 @@ class Search {
         (told.told.gamma - gamma) /
             std::hypot(told.told.gamma_error, of_mean, 4 * u + kept_mean / used->s),
         (told.told.alpha - alpha) / std::hypot(told.told.alpha_error, of_scale * alpha, 4 * u)};
-  }
-
-  // What the parts of a name count. Few digits go before many.
-  static double parts_score(const std::vector<const NamedKernel*>& kernels) {
-    double sum = kPart * static_cast<double>(parts_of(kernels));
-    for (const NamedKernel* const kernel : kernels) {
-      if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
-    }
-    return sum;
   }
 
   // The whole score of a candidate; nothing where it does not hold in nine rows of ten.
@@ -456,7 +450,11 @@ class Search {
     NamedKernel kernel{.id = id + number_text(number),
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
-    if (!choose_(kernel.id)) return nullptr;
+    // What sums lose in few rows is a number that is nearly right.
+    constexpr double kNearly = 0.005;
+    const double right = id == "eps=" ? setting_.formula.eps : 1;
+    const bool is_nearly = std::fabs(number - right) <= kNearly * std::fabs(right);
+    if (!choose_(kernel.id) || (is_nearly && sample_.rows.size() < kFewRows)) return nullptr;
     changes_.push_back({&found_.emplace_back(std::move(kernel)), std::move(change)});
     return &changes_.back();
   }
@@ -466,6 +464,7 @@ class Search {
     const std::vector<AffineChoice> choices = affine_choices();
     // Formulas that are no line in a row, or change bytes: each by itself.
     try_each(KernelPart::alone);
+    if (are_constant_) try_each(KernelPart::bias);
     const std::size_t before = proofs_.size();
     const std::vector<const Change*> singles = changes_of_statistics();
     for (const AffineChoice& choice : choices) {
@@ -488,9 +487,16 @@ class Search {
       }
       // Each row tells two numbers. By chance some three parts explain those of a few rows, and two those of two rows of 16 bits.
       const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
-      const std::size_t most = told.size() < kFewRows ? kMostParts - 1 : kMostParts;
+      const std::size_t few = setting_.output.precision() <= 11 ? 2 * kFewRows : kFewRows;
+      const std::size_t most = told.size() < few ? kMostParts - 1 : kMostParts;
       const std::size_t rough = candidate.kernels.size() + 1;
       has_few_rows_ = has_few_rows_ || (are_rough && rough < most && !told.empty());
+      if (are_rough && candidate.kernels.empty()) try_std_plus_eps(candidate, told);
+      // A free number of two rows leaves nothing to tell another by.
+      if (are_rough && parts_of(candidate.kernels) > candidate.kernels.size()) {
+        take_combination(candidate, told, {});
+        continue;
+      }
       name_statistics(candidate, told, told.empty() ? 1 : are_rough ? std::min(rough, most) : most);
     }
     prove_nearest();
@@ -510,6 +516,16 @@ class Search {
       if (!change.found && is_of_statistics(part_of(change))) found.push_back(&change);
     }
     return found;
+  }
+
+  // x.std() + eps, of which people write both mistakes at once.
+  void try_std_plus_eps(const Candidate& affine, const std::vector<ToldRow>& told) {
+    Changes both;
+    for (const Change* const change : changes_of_statistics()) {
+      if (change->kernel->id == "eps-on-std" || change->kernel->id == "ddof-1")
+        both.push_back(change);
+    }
+    if (both.size() == 2) take_combination(affine, told, both);
   }
 
   void name_statistics(const Candidate& affine, const std::vector<ToldRow>& told,
@@ -965,6 +981,7 @@ class Search {
   const std::shared_ptr<const std::vector<NamedKernel>> kernels_;
   std::vector<ToldRow> rows_;  // that are not lost
   bool are_all_lost_ = true;
+  bool are_constant_ = false;
   std::deque<NamedKernel> found_;
   std::deque<Change> changes_;
   std::vector<Candidate> candidates_;
@@ -1066,6 +1083,14 @@ std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
   return parts;
 }
 
+double parts_score(const std::vector<const NamedKernel*>& kernels) {
+  double sum = kPart * static_cast<double>(parts_of(kernels));
+  for (const NamedKernel* const kernel : kernels) {
+    if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
+  }
+  return sum;
+}
+
 FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std::string> options) {
   return {.ids = {std::move(id)},
           .words = std::move(words),
@@ -1108,13 +1133,15 @@ std::vector<FormulaFit> ranked(
     return proof.explains && best.explains && is_listed(proof) && is_listed(best) &&
            parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);
   };
-  // Of those that the rows hardly tell apart the likelier one, which is first in the table.
+  // Of those that the rows hardly tell apart the likelier one, which is first in the table. One that has no statistics to score is as
+  // near as the output says.
   constexpr double kHardly = 9;
   if (!proofs.empty()) {
     const Proof& first = proofs.front();
+    const bool has_score = first.score != parts_score(first.kernels);
     const auto end =
         std::stable_partition(proofs.begin() + 1, proofs.end(), [&](const Proof& proof) {
-          return proof.score <= first.score + kHardly && is_like(proof, first);
+          return (!has_score || proof.score <= first.score + kHardly) && is_like(proof, first);
         });
     // What is nearer by half is told: the output of eps 0 is not that of 1e-6, though rounding would explain it.
     double least = kInfinity;

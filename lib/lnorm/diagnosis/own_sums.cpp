@@ -173,7 +173,9 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
   double expected = 0;
   double sum = 0;
   double count = 0;
-  std::int64_t alike = 0;  // rows that are about as far off as expected
+  std::int64_t differing = 0;  // elements that are not correctly rounded
+  std::int64_t usually = 0;    // that many, as a rule
+  std::int64_t alike = 0;      // rows that are about as far off as expected
   std::int64_t lines = 0;
   std::int64_t above = 0;  // rows whose 1 / s comes out too large
   for (const SampleRow& row : sample.rows) {
@@ -188,10 +190,13 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
     const double expected_before = expected;
     for (std::size_t i = 0; i < computed.size(); ++i) {
       const double off = row.actual[i] - row.exact[i];
-      const double usual = computed[i] - row.exact[i];
-      if (!row.is_kept(i) || !std::isfinite(off) || !std::isfinite(usual)) continue;
+      const double usual_off = computed[i] - row.exact[i];
+      if (!row.is_kept(i) || !std::isfinite(off) || !std::isfinite(usual_off)) continue;
+      const double right = setting.output.rounded(row.exact[i]);
+      differing += row.actual[i] != right ? 1 : 0;
+      usually += setting.output.rounded(computed[i]) != right ? 1 : 0;
       squares += off * off;
-      expected += usual * usual;
+      expected += usual_off * usual_off;
       sum += off;
       count += 1;
     }
@@ -203,8 +208,8 @@ bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
   // Rounding goes either way; what changes all rows in the same direction is another formula.
   const bool is_either_way = 10 * above >= rows && 10 * above <= 9 * rows;
   const bool is_offset = 4 * sum * sum > count * squares;
-  return is_either_way && !is_offset && 10 * alike >= 9 * rows && 10 * lines >= 9 * rows &&
-         squares * 16 >= expected && squares <= 16 * expected;
+  return is_either_way && !is_offset && 4 * differing >= usually && 10 * alike >= 9 * rows &&
+         10 * lines >= 9 * rows && squares * 16 >= expected && squares <= 16 * expected;
 }
 
 }  // namespace
@@ -287,6 +292,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
     return is_either_way && reach >= kLeastReach / 50 && 10 * fits >= 9 * std::ssize(sample.rows);
   }
   if (sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
+  if (sums.telling > 0 && 4 * sums.are <= 3 * sums.telling) return false;
   // Sums in the other dtype of 16 bits than x's take better evidence.
   const bool is_of_other = item_size(sample.x_dtype) == 2 && item_size(format.dtype()) == 2 &&
                            sample.x_dtype != format.dtype();

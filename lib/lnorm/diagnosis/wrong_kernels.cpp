@@ -795,6 +795,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in<DType::bfloat16>},
     {"float16-arithmetic", "the kernel computes in float16", "--arithmetic float16", KernelPart::own_sums, arithmetic_in<DType::float16>},
     {"bfloat16-arithmetic", "the kernel computes in bfloat16", "--arithmetic bfloat16", KernelPart::own_sums, arithmetic_in<DType::bfloat16>},
+    {"identity", "y is x", "", KernelPart::alone, result<Result::input>},
     {"float16-mean", "the mean is rounded to float16", "", KernelPart::rounding, mean_in<DType::float16>},
     {"bfloat16-mean", "the mean is rounded to bfloat16", "", KernelPart::rounding, mean_in<DType::bfloat16>},
     {"float16-rstd", "1 / s is rounded to float16", "", KernelPart::rounding, rstd_in<DType::float16>},
@@ -823,7 +824,6 @@ constexpr WrongKernel kWrongKernels[] = {
     {"other-dtype", "y is right, but labeled as another dtype of its width", "", KernelPart::alone, other_dtype},
     {"byte-order", "the bytes of y are swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped>},
     {"byte-order-x", "the bytes of x were swapped", "", KernelPart::alone, byte_order<Variant::Bytes::swapped_input>},
-    {"identity", "y is x", "", KernelPart::alone, result<Result::input>},
     {"zeros", "y is 0", "", KernelPart::alone, zeros},
     {"plus-input", "x is added to the norm", "", KernelPart::alone, plus_input},
     {"blocks-K", "each K elements are normalized by themselves", "", KernelPart::alone, blocks},
@@ -970,6 +970,8 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
   const auto blocks_of = [&](const WrongKernel& row) {
     std::vector<Length> blocks;
     for (const std::int64_t length : block_lengths(row, n - 1)) blocks.push_back({length, ""});
+    const bool is_first = row.change == first_elements || row.change == first_elements_by_row;
+    if (is_first && n % 2 == 0 && n >= 32) blocks.push_back({n / 2, ""});
     return blocks;
   };
   std::vector<NamedKernel> result;

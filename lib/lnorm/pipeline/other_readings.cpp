@@ -87,7 +87,8 @@ class ElementFit {
     return sums_;
   }
 
-  // Calls add(row, i) for the elements that are looked at, until one is not explained.
+  // Calls add(row, i) for the elements that are looked at, until one is not explained: a few of each row, and the one that is
+  // farthest off.
   template <class Add>
   std::optional<FormulaSums> found_in(const Sample& sample, Add add) const {
     for (const SampleRow& row : sample.rows) {
@@ -95,6 +96,7 @@ class ElementFit {
       for (std::size_t i = 0; i < row.x.size(); i += step) {
         if (!add(row, i)) return {};
       }
+      if (step > 1 && !add(row, farthest(row))) return {};
     }
     return found();
   }
@@ -119,6 +121,16 @@ class ElementFit {
   }
 
  private:
+  static std::size_t farthest(const SampleRow& row) {
+    std::size_t place = 0;
+    double most = 0;
+    for (std::size_t i = 0; i < row.x.size(); ++i) {
+      const double off = std::fabs(row.actual[i] - row.exact[i]);
+      if (row.is_kept(i) && off > most) std::tie(most, place) = std::pair(off, i);
+    }
+    return place;
+  }
+
   const JudgeSetting& setting_;
   FormulaSums sums_;
   double excess_of_exact_ = 0;
