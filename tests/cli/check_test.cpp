@@ -695,6 +695,103 @@ TEST_CASE("rows whose deviation is near a power of two tell no more than they do
   }
 }
 
+TEST_CASE("a name takes what speaks for it, and the plainest name goes first", "[check]") {
+  const Workplace files;
+  // x, y and what is asked for as the program takes them; made: the wrong kernel's options.
+  const auto named = [&](const std::vector<float>& x, std::int64_t rows, const std::string& dtype,
+                         const std::string& made, const std::string& asked,
+                         const std::function<void(std::span<float>)>& change = {}) {
+    const auto length = std::ssize(x) / rows;
+    files.write("x.npy", npy_of<float>({rows, length}, x));
+    files.shell_output("lnorm convert x.npy -o x.safetensors --dtype " + dtype);
+    files.shell_output("lnorm x.safetensors --dtype float32 -o y.npy " + made);
+    const std::string bytes = files.read("y.npy");
+    std::vector<float> y(x.size());
+    const std::size_t size = y.size() * sizeof(float);
+    std::memcpy(y.data(), bytes.data() + bytes.size() - size, size);
+    if (change) change(y);
+    files.write("y.npy", npy_of<float>({rows, length}, y));
+    files.shell_output("lnorm convert y.npy -o y.safetensors --dtype " + dtype);
+    return cause_of(support::parsed_json(
+        files.shell("lnorm check x.safetensors y.safetensors --json " + asked).out));
+  };
+  // Rows that are alike are the same along other axes: the one wrong column tells.
+  std::vector<float> alike;
+  for (int i = 0; i < 4 * 220; ++i) alike.push_back(static_cast<float>(i % 220) / 219);
+  const auto column = [](std::size_t length, float by) {
+    return [=](std::span<float> y) {
+      for (std::size_t i = length / 2; i < y.size(); i += length) y[i] += by;
+    };
+  };
+  CHECK(named(alike, 4, "float32", "", "", column(220, 0.1F)) == "none");
+  // All others are correctly rounded.
+  auto b = normals<float>(300, 4);
+  files.write("b.npy", npy_of<float>({300}, b));
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    CAPTURE(seed);
+    const auto x = normals<float>(4 * 300, seed);
+    CHECK(named(x, 4, "bfloat16", "--bias b.npy", "--bias b.npy", column(300, 0.02F)) == "none");
+    // x.std() + eps, in two rows of 16 bits
+    const auto two = normals<float>(2 * 1000, seed);
+    CHECK(named(two, 2, "float16", "--eps-on std --unbiased", "") == "eps-on-std+ddof-1");
+    auto small = normals<float>(32 * 64, seed);
+    for (float& one : small) one /= 20;
+    CHECK(named(small, 32, "bfloat16", "--eps 0", "--eps 1e-6") == "eps-0");
+    // The statistics of half a row
+    const auto halves = normals<float>(8 * 768, seed);
+    CHECK(named(halves, 8, "float32", "--rms", "--rms", [&](std::span<float> y) {
+            for (std::size_t r = 0; r < 8; ++r) {
+              const auto row = std::span(halves).subspan(r * 768, 768);
+              double squares = 0;
+              for (const float one : row.first(384)) squares += static_cast<double>(one) * one;
+              const double rstd = 1 / std::sqrt(squares / 384 + 1e-5);
+              for (std::size_t i = 0; i < 768; ++i)
+                y[r * 768 + i] = static_cast<float>(row[i] * rstd);
+            }
+          }) == "first-384");
+    // Rows that tell nothing
+    auto few = normals<float>(8 * 300, seed);
+    for (std::size_t i = 0; i < 7 * 300; ++i) few[i] = few[i / 300 * 300];
+    CHECK(named(few, 8, "float32", "", "--bias b.npy") == "no-bias");
+    for (std::size_t i = 0; i < 300; ++i) few[7 * 300 + i] = 1;
+    CHECK(named(few, 8, "float32", "--bias b.npy", "--bias b.npy", [](std::span<float> y) {
+            for (float& one : y) one *= 2;
+          }) == "bias-twice");
+  }
+}
+
+TEST_CASE("sums in 16 bits are no cause of dweight where dbias is right", "[check]") {
+  const Workplace files;
+  constexpr std::size_t kRows = 64;
+  constexpr std::size_t kLength = 100;
+  auto x = normals<float>(kRows * kLength, 5, 0.5, 0.05);
+  const auto dy = normals<float>(kRows * kLength, 6, 1, 1);
+  std::vector<double> rstds;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    double squares = 0;
+    for (const float one : std::span(x).subspan(r * kLength, kLength)) squares += one * one;
+    rstds.push_back(1 / std::sqrt(squares / kLength + 1e-5));
+  }
+  std::vector<float> dweight(kLength);
+  for (std::size_t i = 0; i < kLength; ++i) {
+    double sum = 0;  // by 1 / s of the row before
+    for (std::size_t r = 0; r < kRows; ++r)
+      sum += dy[r * kLength + i] * x[r * kLength + i] * rstds[(r + kRows - 1) % kRows];
+    dweight[i] = static_cast<float>(sum);
+  }
+  write_file(files / "x.npy", npy_of<float>({kRows, kLength}, x));
+  write_file(files / "dy.npy", npy_of<float>({kRows, kLength}, dy));
+  write_file(files / "dw.npy", npy_of<float>({kLength}, dweight));
+  const std::string check = "lnorm check x.npy --dy dy.npy --rms --actual-dweight dw.safetensors";
+  files.shell_output("lnorm convert dw.npy --dtype float16 -o dw.safetensors");
+  files.shell_output("lnorm grad x.npy --dy dy.npy --rms --dbias db.safetensors --dtype float16");
+  const std::string alone = files.shell(check).out;
+  CHECK(contains(alone, "differs"));
+  const std::string both = files.shell(check + " --actual-dbias db.safetensors").out;
+  CHECK(contains(both, "dbias: correctly rounded"));
+  CHECK(!contains(both, "float16-dweight"));
+}
+
 TEST_CASE("criteria beside check decide its exit status, not its verdict", "[check]") {
   const Checks files;
   const Outcome loose = files.run("check x.json wrong.npy --max-abs 1"_w);
