@@ -430,6 +430,12 @@ struct lnorm_job {
 
   void check_inputs(const Arguments& arguments) const {
     const bool is_backward = arguments.tensors.contains(TensorRole::dy);
+    for (const TensorRole role :
+         {TensorRole::actual_dx, TensorRole::actual_dweight, TensorRole::actual_dbias}) {
+      if (is_backward || !arguments.tensors.contains(role)) continue;
+      throw Error(
+          concat("dy is missing: ", with_underscores(role_row(role).option), " is judged by it"));
+    }
     for (const InputRole& role : input_roles_) {
       const std::string name(role.name);
       if (inputs_.contains(name)) continue;
@@ -685,7 +691,8 @@ lnorm_job* lnorm_job_new(const char* command) {
   if (command == nullptr) return nullptr;
   try {
     const CommandRow* const row = find_command(command);
-    return row == nullptr ? nullptr : std::make_unique<lnorm_job>(*row).release();
+    const bool is_of_files = row != nullptr && (row->command & (kShow | kReport)) != 0;
+    return row == nullptr || is_of_files ? nullptr : std::make_unique<lnorm_job>(*row).release();
   } catch (const std::exception&) {
     return nullptr;
   }

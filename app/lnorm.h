@@ -108,8 +108,8 @@ LNORM_API int lnorm_job_set(lnorm_job* job, const char* option, const char* valu
 
 /* Binds a tensor to a role, in place of one that was bound. Roles: "input" (of compare "actual" and "expected"), "output" (what
  * check judges), and every option that takes a tensor: "weight", "bias", "residual", "mean", "rstd", "variance", "dy", "mask",
- * "baseline", "actual-dx", "actual-dweight", "actual-dbias", "actual-mean", "actual-rstd". Shapes are those of the program. The
- * elements must stay until the run has ended. */
+ * "baseline", "given-scale", "actual-dx", "actual-dweight", "actual-dbias", "actual-mean", "actual-rstd", "actual-sum",
+ * "actual-scale". Shapes are those of the program. The elements must stay until the run has ended. */
 LNORM_API int lnorm_job_bind(lnorm_job* job, const char* role, const lnorm_tensor* tensor);
 
 /* Binds one of several tensors of a role, in place of one of that name; those of other roles are found by the same name. check, compare, mutants and stats

@@ -14,6 +14,7 @@
 #include "lnorm/core/error.hpp"
 #include "lnorm/core/nearest.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/io/members.hpp"
 #include "lnorm/measure/criteria.hpp"
 #include "lnorm/pipeline/pairs.hpp"
 #include "options.hpp"
@@ -253,7 +254,7 @@ struct OptionValue {
   }
 
   [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
-    throw Error(concat(option, ": '", printable(found), "' is not ", expected));
+    throw Error(concat(option, ": '", short_name(found), "' is not ", expected));
   }
 };
 

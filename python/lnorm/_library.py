@@ -36,7 +36,8 @@ _IN_PYTHON = {
     " (rows 5 to 7 are written 5:8)": ', as "5:8" is rows 5 to 7',
     "output is missing: nothing is bound to it": "y is missing, the output of a kernel",
 }
-_VALUE_OF_OPTION = re.compile(r"^([a-z]\w*) (\S+)$")  # a hint that is an option and its value
+_VALUE_OF_OPTION = re.compile(r"^((?:here it is )?)([a-z]\w*) (\S+)$")  # a hint that is an option and its value
+_TWO_RESULTS = re.compile(r"^(\w+) and (\w+) lie")
 FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
 _OF_SETS = (b"check", b"compare", b"mutants")
 UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
@@ -82,6 +83,13 @@ def _text_of(value: Any) -> str:
     if isinstance(value, (list, tuple, range, set, frozenset)):
         return ",".join(map(_text_of, value))
     return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _in_python(text: str) -> str:
+    """A value of the command line as one of Python."""
+    if re.fullmatch(r"-?\d+(,-?\d+)+", text):
+        return f"({text.replace(',', ', ')})"
+    return text if text[0].isdigit() else repr(text)
 
 
 def _encoded(text: str, name: str) -> bytes:
@@ -162,7 +170,8 @@ class Job:
             words = words.replace(shell, python)
         if fault != UNKNOWN:  # which quotes the caller
             words = re.sub(r"\bno_(\w+)", r"\1=False", words)
-        hint = _VALUE_OF_OPTION.sub(lambda found: f"{found[1]}={found[2] if found[2][0].isdigit() else repr(found[2])}", hint)
+        hint = _VALUE_OF_OPTION.sub(lambda found: f"{found[1]}{found[2]}={_in_python(found[3])}", hint)
+        words = _TWO_RESULTS.sub(lambda found: " and ".join(self._outs.get(one, one) for one in found.groups()) + " lie", words)
         kinds: dict[int, type[BaseException]] = {UNKNOWN: TypeError, SYSTEM: OSError, NO_MEMORY: MemoryError, CANCELED: KeyboardInterrupt}
         error: Any = kinds.get(fault, ValueError)(f"{words}\nhint: {hint}" if hint else words)
         error.role_at_fault = role
@@ -208,11 +217,15 @@ class Job:
                 raise TypeError(f"{name} is {value!r}, expected a tensor: a shape is normalized_shape={tuple(map(int, value))!r}")
             self.bind(name, value, name)
             return
+        if kind == TENSOR and (value == "-" or value.startswith("-:")):
+            raise ValueError(f"{name} is {value!r}, expected a tensor, or the name of a file: standard input is not read here")
         if kind in (FLAG, NEGATED):
             is_named = kind == FLAG or name.startswith("no_")
             if _truth(name, value) != is_named:
                 return
             words, name = [None], name if is_named else "no_" + name
+        elif kind in (VALUE, REPEATED) and isinstance(value, bool):
+            raise TypeError(f"{name}: expected a value, found {value!r}")
         elif name in ("dtype", "arithmetic", "as"):
             words = [dtype_name(value)]
         elif kind == REPEATED and isinstance(value, (list, tuple)):

@@ -66,16 +66,25 @@ class Report:
     def __str__(self) -> str:
         return self._text
 
+    def _headline(self) -> str:
+        """The first line; of several results the first that does not hold, where one does not."""
+        lines = self._text.split("\n")
+        failing = [line for line in lines if ": differs" in line or line.endswith(" differ")]
+        return failing[0] if failing and not self else lines[0]
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._text.partition(chr(10))[0]}>"
+        return f"<{type(self).__name__}: {self._headline()}>"
 
     def __format__(self, spec: str) -> str:
         return format(self._text, spec)
 
     def _repr_html_(self) -> str:
-        first, *rest = html.escape(self._text, quote=False).split("\n")
         color = "green" if self else "crimson"
-        return "\n".join([f'<pre><b style="color: {color}">{first}</b>', *rest]) + "</pre>"
+        shown = [
+            f'<b style="color: {color}">{html.escape(line, quote=False)}</b>' if line == self._headline() else html.escape(line, quote=False)
+            for line in self._text.split("\n")
+        ]
+        return "<pre>" + "\n".join(shown) + "</pre>"
 
 
 class Comparison(Report):
@@ -316,6 +325,8 @@ def inputs(shape: Any, dtype: Any = "float32", **options: Any) -> Inputs:
     >>> bool(mutants(cases))
     True
     """
+    if "output" in options:
+        raise TypeError("output has no meaning here: results and reports are in memory")
     options = {"shape": shape, "dtype": dtype, **options}
     job = Job(b"inputs", {}, options, True)
     job.run()

@@ -108,6 +108,8 @@ def _fail_out(name: str, device: Any, line: str) -> NoReturn:
 def dtype_name(dtype: Any) -> str:
     """The name of a dtype of NumPy, PyTorch, JAX or ml_dtypes, of a type of Python, or of one that is named."""
     if isinstance(dtype, str):
+        if dtype == "float":
+            raise TypeError("dtype: 'float' is float64 in NumPy and float32 in PyTorch, expected 'float32' or 'float64'")
         return dtype
     kind = dtype if isinstance(dtype, type) else getattr(dtype, "type", None)  # a dtype of NumPy has a type
     name = kind.__name__ if isinstance(kind, type) else str(dtype)

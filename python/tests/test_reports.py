@@ -100,6 +100,10 @@ class Reports(unittest.TestCase):
         self.assertEqual(verdict.cause["ids"], ["eps-on-std"])
         self.assertTrue(lnorm.check(X, WRONG, eps_on="std"))
         self.assertIn("differs", repr(verdict))
+        x = np.float32([[1, 2, 4]])
+        of_rstd = lnorm.check(x, lnorm.layer_norm(x), actual_rstd=x.std(-1))
+        self.assertTrue(repr(of_rstd).startswith("<Verdict: rstd: differs"))
+        self.assertIn('crimson">rstd: differs', of_rstd._repr_html_())
         self.assertIn("cause", dir(verdict))
         self.assertTrue(verdict._repr_html_().startswith('<pre><b style="color: crimson">y: differs'))
         with self.assertRaises(AttributeError):

@@ -236,6 +236,9 @@ TEST_CASE("a job's errors say what does not fit, in the job's names") {
 
 TEST_CASE("null pointers and tensors beyond memory are errors of a job") {
   CHECK(lnorm_job_new(nullptr) == nullptr);
+  for (const char* const of_files : {"show", "report", "nonsense"}) {
+    CHECK(lnorm_job_new(of_files) == nullptr);
+  }
   CHECK(lnorm_option_kind(nullptr, "eps") == LNORM_NO_OPTION);
   CHECK(lnorm_job_run(nullptr) == 2);
   CHECK(std::string(lnorm_job_error(nullptr)).empty());
