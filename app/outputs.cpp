@@ -222,7 +222,8 @@ class OutputFile {
     if (const auto by_extension = format_of_extension(place_.path)) return *by_extension;
     if (!place_.is_result) {
       if (!is_terminal()) return is_npy_dtype(dtype) ? Format::npy : Format::safetensors;
-      throw Error(concat(printable(place_.path), ": binary is not written to a terminal"),
+      throw Error(concat(place_.option, ' ', printable(place_.path),
+                         ": binary is not written to a terminal"),
                   "name a file, or one that ends in .json or .txt");
     }
     if (is_terminal()) return Format::text;

@@ -313,6 +313,10 @@ class Opening {
     if (set.size() == 1 && set.tensor_name(0).empty()) {
       set.fail(concat("holds one tensor without a name, found ':", member, "' after it"));
     }
+    if (set.size() == 0) {
+      throw MissingTensor(
+          concat(printable(set.name()), ": has no tensors, expected '", member, "'"));
+    }
     const auto name = [&](std::size_t i) { return set.tensor_name(i); };
     const bool is_a_pattern = has_patterns && is_pattern(*name_.member);
     const std::string near = is_a_pattern ? "" : nearest(*name_.member, set.size(), name);
