@@ -438,10 +438,11 @@ void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel,
   InOrder<const RowErrors*> lines(
       in_parallel,
       [&](const RowErrors* row, std::string& text) {
-        const Value max_abs = row->max_abs == kNoneFinite ? Value() : row->max_abs;
-        form.append(std::array<Value, 5>{row->row, row->elements, row->mismatched, max_abs,
-                                         index_of(row->row, rows)},
-                    text);
+        form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
+          if (value == 3) return place.put(row->max_abs == kNoneFinite ? Value() : row->max_abs);
+          if (value == 4) return place.put(index_of(row->row, rows));
+          place.put(value == 0 ? row->row : value == 1 ? row->elements : row->mismatched);
+        });
       },
       [&](std::string_view text) { bytes.write(text); });
   for (const RowErrors& row : comparison.failed_rows) lines.add(&row);

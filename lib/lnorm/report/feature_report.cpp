@@ -78,14 +78,12 @@ void write_features(const FeatureStats& stats, const FeatureReport& options,
   const ItemForm form(format, feature_form(options.tensor.has_value()));
   const auto append = [&](std::int64_t number, std::string& text) {
     const Feature feature = stats.feature(number);
-    std::vector<Value> values;
-    values.reserve(4 + kFeatureFigures.size());
-    values.emplace_back(if_any(options.tensor));
-    values.emplace_back(number);
-    values.emplace_back(stats.index(number));
-    values.emplace_back(feature.non_finite);
-    for (const FeatureFigure& figure : kFeatureFigures) values.emplace_back(feature.*figure.of);
-    form.append(values, text);
+    form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
+      if (value >= 4) return place.put(feature.*kFeatureFigures[value - 4].of);
+      if (value == 0) return place.put(if_any(options.tensor));
+      if (value == 2) return place.put(stats.index(number));
+      place.put(value == 1 ? number : feature.non_finite);
+    });
   };
   InOrder<std::int64_t> items(options.in_parallel, append, write);
   for (const std::int64_t number : reported(stats, options, 0)) items.add(number);
@@ -150,14 +148,11 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
   for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
     over_features.push_back({kFeatureFigures[f].key, summary.figures[f]});
   }
-  const Record report{{"input", stats.x},
-                      {"axes", file_axes(stats.x, stats.axes)},
-                      {"ddof", stats.ddof},
-                      {"mask", stats.mask},
-                      {"rows", stats.rows},
-                      {"slice", if_any(stats.slice)},
-                      {"summary", over_features},
-                      {"first_non_finite_index", stats.first_non_finite_index()}};
+  const Record report{
+      {"input", stats.x},         {"axes", file_axes(stats.x, stats.axes)},
+      {"ddof", stats.ddof},       {"mask", stats.mask},
+      {"rows", stats.rows},       {"slice", if_any(stats.slice)},
+      {"summary", over_features}, {"first_non_finite_index", stats.first_non_finite_index()}};
   JsonList list("stats", report, "features", bytes, options.top);
   write_features(stats, options, ItemForm::Format::json,
                  [&](std::string_view text) { list.add_text(text); });

@@ -1,6 +1,8 @@
 #include "lnorm/report/record.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "lnorm/core/text.hpp"
@@ -279,13 +281,18 @@ ItemForm::ItemForm(Format format, const Record& item)
   }
 }
 
-void ItemForm::append(std::span<const Value> values, std::string& text) const {
-  for (const Piece& piece : pieces_) {
-    text += piece.before;
-    const AnyValue& value = values[piece.value];
-    format_ == Format::json ? std::visit(ToJson{text}, value) : append_field(value, text);
-  }
-  text += end_;
+void ItemForm::Place::put(double value) const {
+  format_ == Format::json ? ToJson{text_}(value) : append_value(value, text_);
+}
+
+void ItemForm::Place::put(std::int64_t value) const {
+  std::array<char, 24> digits;
+  text_.append(digits.data(), std::to_chars(digits.data(), digits.end(), value).ptr);
+}
+
+void ItemForm::Place::put(const Value& value) const {
+  const AnyValue& any = value;
+  format_ == Format::json ? std::visit(ToJson{text_}, any) : append_field(any, text_);
 }
 
 void write_junit(std::string_view command, std::string_view type,

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -137,8 +136,32 @@ std::string csv_line(const Record& record, std::size_t known = SIZE_MAX);
 class ItemForm {
  public:
   enum class Format { json, csv };
+
+  // Where a value is written.
+  class Place {
+   public:
+    Place(Format format, std::string& text) : format_(format), text_(text) {}
+    void put(double value) const;
+    void put(std::int64_t value) const;
+    void put(const Value& value) const;
+
+   private:
+    Format format_;
+    std::string& text_;
+  };
+
   ItemForm(Format format, const Record& item);
-  void append(std::span<const Value> values, std::string& text) const;
+
+  // fill(number, place): puts the value of that number.
+  template <class Fill>
+  void append(std::string& text, const Fill& fill) const {
+    const Place place(format_, text);
+    for (const Piece& piece : pieces_) {
+      text += piece.before;
+      fill(piece.value, place);
+    }
+    text += end_;
+  }
 
  private:
   struct Piece {

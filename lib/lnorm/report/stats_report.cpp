@@ -347,18 +347,6 @@ Record row_form(const Stats& stats, const Shape& rows) {
   return record;
 }
 
-std::vector<Value> values_of(const Stats& stats, const Shape& rows, const NumberedRow& one) {
-  const auto& [number, row] = one;
-  std::vector<Value> values;
-  values.reserve(kFirstColumn + stats.columns.size());
-  values.emplace_back(number);
-  values.emplace_back(index_of(number, rows));
-  values.emplace_back(row.input.non_finite);
-  values.emplace_back(row.output.non_finite);
-  for (const StatsColumn& column : stats.columns) values.emplace_back(column.of(row));
-  return values;
-}
-
 Record record_of(const Stats& stats, const StatsSummary& summary) {
   Record record{{"rows", summary.rows},
                 {"non_finite_rows", summary.input.rows},
@@ -376,12 +364,16 @@ void write_rows(const Stats& stats, ItemForm::Format format,
                 const std::function<void(std::string_view)>& write) {
   const Shape shape = row_shape(stats.x.shape, stats.axes);
   const ItemForm form(format, row_form(stats, shape));
-  InOrder<NumberedRow> rows(
-      stats.in_parallel,
-      [&](const NumberedRow& one, std::string& text) {
-        form.append(values_of(stats, shape, one), text);
-      },
-      write);
+  const auto append = [&](const NumberedRow& one, std::string& text) {
+    form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
+      if (value >= kFirstColumn) return place.put(stats.columns[value - kFirstColumn].of(one.row));
+      if (value == 1) return place.put(index_of(one.number, shape));
+      place.put(value == 0   ? one.number
+                : value == 2 ? one.row.input.non_finite
+                             : one.row.output.non_finite);
+    });
+  };
+  InOrder<NumberedRow> rows(stats.in_parallel, append, write);
   if (stats.top) {
     for (const NumberedRow& row : top_rows(stats)) {
       rows.add({stats.row_number(row.number), row.row});
