@@ -50,7 +50,7 @@ struct FeatureSums {
       return;
     }
     const DoubleDouble both = own + other;
-    const DoubleDouble share = DoubleDouble{m} / DoubleDouble{n + m};
+    const DoubleDouble share = DoubleDouble{m} / (n + m);
     const double plain_apart = next.mean - mean;
     if (!std::isfinite(both.high + both.low)) {
       // Halves where the difference is beyond the range.
@@ -60,15 +60,15 @@ struct FeatureSums {
       sum = sum_low = squares_low = 0;
       return;
     }
-    const DoubleDouble apart = other / DoubleDouble{m} - own / DoubleDouble{n};
+    const DoubleDouble apart = other / m - own / n;
     const DoubleDouble exact = DoubleDouble{squares, squares_low} +
                                DoubleDouble{next.squares, next.squares_low} +
-                               apart * apart * (DoubleDouble{n} * share);
+                               apart * apart * (share * n);
     const bool is_exact = std::isfinite(exact.high + exact.low);
     squares = is_exact ? exact.high
                        : squares + next.squares + plain_apart * plain_apart * (n * share.high);
     squares_low = is_exact ? exact.low : 0;
-    mean = (both / DoubleDouble{n + m}).high;
+    mean = (both / (n + m)).high;
     sum = both.high;
     sum_low = both.low;
   }
