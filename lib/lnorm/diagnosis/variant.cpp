@@ -565,9 +565,13 @@ std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const Sam
     if (variant.bias_by_row) std::ranges::fill(numbers.bias, numbers.bias[at]);
     return std::make_shared<AffineNumbers>(std::move(numbers));
   }
-  if (row.affine == nullptr) return variant.affine;
+  // Threads that count one reference wait for each other.
+  const auto unowned = [](const std::shared_ptr<const AffineNumbers>& numbers) {
+    return std::shared_ptr<const AffineNumbers>(std::shared_ptr<void>(), numbers.get());
+  };
+  if (row.affine == nullptr) return unowned(variant.affine);
   const auto& own = variant.is_tiled && row.tiled != nullptr ? row.tiled : row.affine;
-  if (variant.affine_changes.empty()) return own;
+  if (variant.affine_changes.empty()) return unowned(own);
   auto numbers = std::make_shared<AffineNumbers>(*own);
   for (const auto& change : variant.affine_changes) change(*numbers);
   return numbers;

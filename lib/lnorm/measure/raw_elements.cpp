@@ -99,8 +99,11 @@ bool has_nan(const RawElements& elements) { return find_first<Kind::nan>(element
 double greatest_finite(const RawElements& elements) {
   return visit_bits(elements, [&]<class T>(T, auto bits_at) {
     using Bits = UnsignedOfSize<sizeof(T)>;
+    // Magnitudes of floats are no negative numbers; SSE2 compares numbers with a sign.
+    using Wide = std::conditional_t<sizeof(T) == 1, std::uint16_t, Bits>;
+    using Rank = std::conditional_t<std::is_integral_v<T>, Bits, std::make_signed_t<Wide>>;
     // The values of finite elements, and 0 for the others.
-    const auto magnitude = [](Bits bits) -> Bits {
+    const auto magnitude = [](Bits bits) -> Rank {
       if constexpr (std::is_same_v<T, bool>) {
         return bits != 0 ? 1 : 0;
       } else if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
@@ -108,18 +111,20 @@ double greatest_finite(const RawElements& elements) {
       } else if constexpr (std::is_integral_v<T>) {
         return bits;
       } else {
-        return is<T, Kind::finite>(bits) ? magnitude_of<T>(bits) : Bits{0};
+        constexpr auto kEnd = static_cast<Rank>(detail::kInfinityBits<T>);
+        const auto rank = static_cast<Rank>(magnitude_of<T>(bits));
+        return rank < kEnd ? rank : Rank{0};
       }
     };
-    Bits most = 0;
+    Rank most = 0;
     for (std::int64_t i = 0; i < elements.count; ++i) most = std::max(most, magnitude(bits_at(i)));
     if (most == 0 && !first_finite(elements)) return kNoneFinite;
     if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(most);
     } else if constexpr (!std::is_arithmetic_v<T>) {
-      return to_double(std::bit_cast<T>(most));
+      return to_double(std::bit_cast<T>(static_cast<Bits>(most)));
     } else {
-      return static_cast<double>(std::bit_cast<T>(most));
+      return static_cast<double>(std::bit_cast<T>(static_cast<Bits>(most)));
     }
   });
 }
