@@ -248,7 +248,8 @@ class Job:
                 return None
             if status:
                 self.fail()
-            out = new_array(info.dtype.decode(), info.extents(), self._kept)
+            way_on = "another scale_dtype" if role == "scale" else "out=, or another dtype"
+            out = new_array(info.dtype.decode(), info.extents(), self._kept, way_on=way_on)
         self._outs[role] = name
         tensor = self._keep(out, name, True)
         if _bind_result(self._job, role.encode(), ctypes.byref(tensor)):

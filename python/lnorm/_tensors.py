@@ -453,7 +453,9 @@ def _is_of_torch(tensor: Tensor) -> bool:
     return type(tensor.dtype_of).__module__ == "torch"
 
 
-def new_array(dtype: str, shape: tuple[int, ...], inputs: Sequence[Tensor], may_be_torch: bool = False) -> Any:
+def new_array(
+    dtype: str, shape: tuple[int, ...], inputs: Sequence[Tensor], may_be_torch: bool = False, way_on: str = "out=, or another dtype"
+) -> Any:
     """NumPy's, of ml_dtypes where NumPy lacks the dtype; else PyTorch's, where an input is; else a memoryview."""
     numpy, (size, letter) = _numpy(), DTYPES[dtype]
     if numpy:
@@ -473,4 +475,4 @@ def new_array(dtype: str, shape: tuple[int, ...], inputs: Sequence[Tensor], may_
             kind *= extent
         return memoryview(kind())
     lacks = "NumPy has only with ml_dtypes" if numpy else "a memoryview has not"
-    raise TypeError(f"the result is {dtype}, which {lacks}, expected out=, or another dtype")
+    raise TypeError(f"the result is {dtype}, which {lacks}, expected {way_on}")
