@@ -1,4 +1,10 @@
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
 #include "support/catch.hpp"
+#include "support/commands.hpp"
 #include "support/files.hpp"
 #include "support/transcript.hpp"
 
@@ -38,6 +44,43 @@ TEST_CASE("every transcript is a test", "[transcript]") {
     CHECK(source.find("check_transcript(\"" + name.substr(0, name.find('.')) + "\")") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("an option that a hint names is one of the command", "[hints]") {
+  const std::regex option("(^|[^-a-zA-Z0-9])(--[a-z][-a-z0-9]*)");
+  const std::regex word("[a-z]+");
+  const auto found_in = [](const std::string& text, const std::regex& what, std::size_t group) {
+    std::set<std::string> found;
+    for (std::sregex_iterator at(text.begin(), text.end(), what), end; at != end; ++at) {
+      found.insert(at->str(group));
+    }
+    return found;
+  };
+  std::map<std::string, std::set<std::string>> options;
+  for (const std::string command : {"apply", "stats", "compare", "check", "mutants", "inputs",
+                                    "softmax", "grad", "explain", "report", "show", "convert"}) {
+    options[command] = found_in(output_of({command, "--help", "all"}), option, 2);
+  }
+  std::size_t hints = 0;
+  for (const std::string& name : list_directory(LNORM_SOURCE_DIR "/tests/transcripts")) {
+    const std::string text = read_file(LNORM_SOURCE_DIR "/tests/transcripts/" + name);
+    for (const Example& example : examples_of(text)) {
+      for (const std::string& line : lines_of(example.prints)) {
+        if (!line.starts_with("hint: ") || line.find("lnorm --") != line.npos) continue;
+        CAPTURE(example.command, line);
+        std::set<std::string> known;
+        for (const auto& of : {example.command, line}) {
+          for (const std::string& command : found_in(of, word, 0)) {
+            if (options.contains(command)) known.merge(std::set(options[command]));
+          }
+        }
+        if (known.empty()) known = options["apply"];
+        for (const std::string& one : found_in(line, option, 2)) CHECK(known.contains(one));
+        ++hints;
+      }
+    }
+  }
+  CHECK(hints > 200);
 }
 
 TEST_CASE("the hint for a table or a print is a command that makes JSON of it", "[hints]") {
