@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -146,8 +147,24 @@ class Loop {
       throw;
     } catch (const Error& error) {
       if (tensors_.size() == 1 || arguments_.input.keep_going) throw;
+      check_others(tensor, error);
       throw with_way_on(error);
     }
+  }
+
+  // Throws if no other tensor can be read either: the first error that says what to do.
+  void check_others(const Selected& tensor, const Error& its) const {
+    std::optional<Error> telling;
+    for (const Selected& other : tensors_) {
+      if (other.set == tensor.set && other.index == tensor.index) continue;
+      try {
+        other.set->info(other.index);
+        return;
+      } catch (const Error& error) {
+        if (!telling && !hint_of(error).empty()) telling = error;
+      }
+    }
+    throw Error(telling ? *telling : its);
   }
 
   void plan_all() {
