@@ -691,8 +691,9 @@ lnorm_job* lnorm_job_new(const char* command) {
   if (command == nullptr) return nullptr;
   try {
     const CommandRow* const row = find_command(command);
-    const bool is_of_files = row != nullptr && (row->command & (kShow | kReport)) != 0;
-    return row == nullptr || is_of_files ? nullptr : std::make_unique<lnorm_job>(*row).release();
+    // show lists a file, and report writes one.
+    const bool is_there = row != nullptr && (row->command & (kShow | kReport)) == 0;
+    return !is_there ? nullptr : std::make_unique<lnorm_job>(*row).release();
   } catch (const std::exception&) {
     return nullptr;
   }

@@ -29,7 +29,6 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "job_error": [_T, _J], "job_hint": [_T, _J], "job_role_at_fault": [_T, _J], "job_fault": [_I, _J],
     "main": [_I, _I, ctypes.POINTER(_T)],
 }  # fmt: skip
-# What lnorm_option_kind and lnorm_job_fault say.
 # What the library says as a shell or C has it.
 _IN_PYTHON = {
     " (a list is written 1,2)": "",
@@ -37,7 +36,8 @@ _IN_PYTHON = {
     "output is missing: nothing is bound to it": "y is missing, the output of a kernel",
 }
 _VALUE_OF_OPTION = re.compile(r"^((?:here it is )?)([a-z]\w*) (\S+)$")  # a hint that is an option and its value
-_TWO_RESULTS = re.compile(r"^(\w+) and (\w+) lie")
+_TWO_RESULTS = re.compile(r"^(\w+) and (\w+) lie")  # an error that is about both
+# What lnorm_option_kind and lnorm_job_fault say.
 FLAG, VALUE, REPEATED, TENSOR, NEGATED = 1, 2, 3, 4, 5
 _OF_SETS = (b"check", b"compare", b"mutants")
 UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5

@@ -255,7 +255,8 @@ def layer_norm_backward(
     array([1., 0., 2.])
     """
     if not isinstance(out, tuple) or len(out) != 3:
-        raise TypeError(f"out: expected a tuple of three arrays or None, found {f'a tuple of {len(out)}' if isinstance(out, tuple) else type(out).__name__}")
+        found_out = f"a tuple of {len(out)}" if isinstance(out, tuple) else type(out).__name__
+        raise TypeError(f"out: expected a tuple of three arrays or None, found {found_out}")
     job = Job(b"grad", {"input": ("x", x), "dy": ("dy", dy)}, {"weight": weight, **options})
     found = {}
     # What is given says the dtype of what is not.

@@ -79,12 +79,9 @@ class Report:
         return format(self._text, spec)
 
     def _repr_html_(self) -> str:
-        color = "green" if self else "crimson"
-        shown = [
-            f'<b style="color: {color}">{html.escape(line, quote=False)}</b>' if line == self._headline() else html.escape(line, quote=False)
-            for line in self._text.split("\n")
-        ]
-        return "<pre>" + "\n".join(shown) + "</pre>"
+        text, headline = (html.escape(one, quote=False) for one in (self._text, self._headline()))
+        bold = f'<b style="color: {"green" if self else "crimson"}">{headline}</b>'
+        return f"<pre>{text.replace(headline, bold, 1)}</pre>"
 
 
 class Comparison(Report):

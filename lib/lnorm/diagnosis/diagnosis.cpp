@@ -38,6 +38,15 @@ using Changes = std::vector<const Change*>;
 // Rows of the table, the formula that they make together, and how near it is to what the rows tell: not proved yet.
 using Candidate = Proof;
 
+// What the parts of a name count in a score. Few digits go before many.
+double parts_score(const std::vector<const NamedKernel*>& kernels) {
+  double sum = kPart * static_cast<double>(parts_of(kernels));
+  for (const NamedKernel* const kernel : kernels) {
+    if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
+  }
+  return sum;
+}
+
 bool is_explained(const VariantRow& row, std::size_t i, const OutputFormat& output) {
   const double actual = row.actual[i];
   if (std::isfinite(actual)) {
@@ -450,7 +459,7 @@ class Search {
     NamedKernel kernel{.id = id + number_text(number),
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
-    // What sums lose in few rows is a number that is nearly right.
+    // In few rows a number that is nearly right may be what sums lose.
     constexpr double kNearly = 0.005;
     const double right = id == "eps=" ? setting_.formula.eps : 1;
     const bool is_nearly = std::fabs(number - right) <= kNearly * std::fabs(right);
@@ -486,13 +495,14 @@ class Search {
         continue;
       }
       // Each row tells two numbers. By chance some three parts explain those of a few rows, and two those of two rows of 16 bits.
-      const bool are_rough = setting_.output.precision() <= 11 && told.size() <= 2;
-      const std::size_t few = setting_.output.precision() <= 11 ? 2 * kFewRows : kFewRows;
+      const bool is_narrow = setting_.output.precision() <= 11;
+      const bool are_rough = is_narrow && told.size() <= 2;
+      const std::size_t few = is_narrow ? 2 * kFewRows : kFewRows;
       const std::size_t most = told.size() < few ? kMostParts - 1 : kMostParts;
       const std::size_t rough = candidate.kernels.size() + 1;
       has_few_rows_ = has_few_rows_ || (are_rough && rough < most && !told.empty());
       if (are_rough && candidate.kernels.empty()) try_std_plus_eps(candidate, told);
-      // A free number of two rows leaves nothing to tell another by.
+      // A number that two such rows tell stands alone.
       if (are_rough && parts_of(candidate.kernels) > candidate.kernels.size()) {
         take_combination(candidate, told, {});
         continue;
@@ -518,7 +528,7 @@ class Search {
     return found;
   }
 
-  // x.std() + eps, of which people write both mistakes at once.
+  // x.std() + eps makes both mistakes at once.
   void try_std_plus_eps(const Candidate& affine, const std::vector<ToldRow>& told) {
     Changes both;
     for (const Change* const change : changes_of_statistics()) {
@@ -1083,14 +1093,6 @@ std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
   return parts;
 }
 
-double parts_score(const std::vector<const NamedKernel*>& kernels) {
-  double sum = kPart * static_cast<double>(parts_of(kernels));
-  for (const NamedKernel* const kernel : kernels) {
-    if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
-  }
-  return sum;
-}
-
 FormulaFit cause(std::string id, std::string words, double sqnr, std::vector<std::string> options) {
   return {.ids = {std::move(id)},
           .words = std::move(words),
@@ -1133,8 +1135,8 @@ std::vector<FormulaFit> ranked(
     return proof.explains && best.explains && is_listed(proof) && is_listed(best) &&
            parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);
   };
-  // Of those that the rows hardly tell apart the likelier one, which is first in the table. One that has no statistics to score is as
-  // near as the output says.
+  // Of those that the rows hardly tell apart the likelier one, which is first in the table. A formula without statistics has a score of
+  // its parts alone, which says nothing of how near it is.
   constexpr double kHardly = 9;
   if (!proofs.empty()) {
     const Proof& first = proofs.front();

@@ -102,9 +102,6 @@ struct Proof {
 // How many parts a formula has. A number that the output tells counts twice.
 std::size_t parts_of(const std::vector<const NamedKernel*>& kernels);
 
-// What the parts of a name count in a score. Few digits go before many.
-double parts_score(const std::vector<const NamedKernel*>& kernels);
-
 // What rows of the table say together, and how they fit.
 FormulaFit described(const Proof& proof, const KernelContext& context);
 

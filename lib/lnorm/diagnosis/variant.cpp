@@ -565,7 +565,7 @@ std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const Sam
     if (variant.bias_by_row) std::ranges::fill(numbers.bias, numbers.bias[at]);
     return std::make_shared<AffineNumbers>(std::move(numbers));
   }
-  // Threads that count one reference wait for each other.
+  // Not owned: threads that count one reference wait for each other.
   const auto unowned = [](const std::shared_ptr<const AffineNumbers>& numbers) {
     return std::shared_ptr<const AffineNumbers>(std::shared_ptr<void>(), numbers.get());
   };

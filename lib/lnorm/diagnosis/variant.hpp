@@ -319,7 +319,7 @@ bool is_lost(const SampleRow& row, const JudgeSetting& setting);
 // Whether something of the row leaves float16.
 bool overflows(Variant::Overflow what, const RowStatistics& row, std::span<const double> x);
 
-// Weight and bias of a row, as the variant has them, while both are there.
+// Weight and bias of a row, as the variant has them. They may be those of the variant or the row, which must outlive them.
 std::shared_ptr<const AffineNumbers> affine_of(const Variant& variant, const SampleRow& row);
 
 // The formula that was asked for.

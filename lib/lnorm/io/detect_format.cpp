@@ -170,7 +170,7 @@ bool has_safetensors_header(const ByteSource& source) {
 
 bool starts_json(std::string_view head) {
   const bool has_mark = head.starts_with(kByteOrderMark);
-  if (has_mark) head.remove_prefix(kByteOrderMark.size());
+  head = behind_mark(head);
   if (has_mark && head.starts_with(kByteOrderMark)) return true;
   head = trimmed_json(head);
   return head.find_first_of("[{-0123456789") == 0 || head.starts_with("NaN") ||
@@ -226,9 +226,11 @@ Format detect_format(ByteSource& source) {
     source.fail(concat("is ", found->what), hint_about(source.name(), std::string(found->hint)));
   }
   const bool is_binary = has_control_characters(head);
-  const bool is_set = by_extension && format_row(*by_extension).is_binary && is_binary &&
-                      by_extension != Format::raw;
-  if (is_set) return *by_extension;
+  // A length may begin as JSON does.
+  if (is_binary && by_extension && by_extension != Format::raw &&
+      format_row(*by_extension).is_binary) {
+    return *by_extension;
+  }
   const bool names_elements = is_named_as_elements(source.name());
   if (!names_elements && is_utf16_without_mark(head)) source.fail("is UTF-16 text, expected UTF-8");
   if (starts_json(head) && !(names_elements && is_binary)) {

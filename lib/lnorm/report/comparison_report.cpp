@@ -428,20 +428,25 @@ void write_csv(const Comparison& comparison, ByteSink& bytes) {
 
 void write_rows_csv(const Comparison& comparison, const InParallel& in_parallel, ByteSink& bytes) {
   const Shape rows = row_shape(comparison.actual.shape, comparison.row_max_axes);
-  const Record line{{"row", Slot{0}},
-                    {"elements", Slot{1}},
-                    {"mismatched", Slot{2}},
-                    {"max_abs", Slot{3}},
-                    {"index", Slot{4}, "", rows.size() > 1 ? "index" : kNoColumn}};
+  enum RowValue : std::size_t { kRow, kElements, kMismatched, kMaxAbs, kIndex };
+  const Record line{{"row", Slot{kRow}},
+                    {"elements", Slot{kElements}},
+                    {"mismatched", Slot{kMismatched}},
+                    {"max_abs", Slot{kMaxAbs}},
+                    {"index", Slot{kIndex}, "", rows.size() > 1 ? "index" : kNoColumn}};
   bytes.write(csv_names(line));
   const ItemForm form(ItemForm::Format::csv, line);
   InOrder<const RowErrors*> lines(
       in_parallel,
       [&](const RowErrors* row, std::string& text) {
         form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
-          if (value == 3) return place.put(row->max_abs == kNoneFinite ? Value() : row->max_abs);
-          if (value == 4) return place.put(index_of(row->row, rows));
-          place.put(value == 0 ? row->row : value == 1 ? row->elements : row->mismatched);
+          if (value == kMaxAbs) {
+            return place.put(row->max_abs == kNoneFinite ? Value() : row->max_abs);
+          }
+          if (value == kIndex) return place.put(index_of(row->row, rows));
+          place.put(value == kRow        ? row->row
+                    : value == kElements ? row->elements
+                                         : row->mismatched);
         });
       },
       [&](std::string_view text) { bytes.write(text); });

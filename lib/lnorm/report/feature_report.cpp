@@ -61,14 +61,17 @@ void write_feature_table(const FeatureStats& stats, const FeatureSummary& summar
   Table({"", "feature"}, columns, each_of(lines)).write(text, text.style().width);
 }
 
+// The values of a feature, by number; its figures follow.
+enum FeatureValue : std::size_t { kTensor, kFeature, kFeatureIndex, kBad, kFirstFigure };
+
 // An item of a feature; of_set: with the name of its tensor.
 Record feature_form(bool of_set) {
-  Record record{{"", Slot{0}, "", of_set ? "tensor" : kNoColumn},
-                {"", Slot{1}, "", "feature"},
-                {"index", Slot{2}, "", kNoColumn},
-                {"non_finite", Slot{3}, "", "", 1}};
+  Record record{{"", Slot{kTensor}, "", of_set ? "tensor" : kNoColumn},
+                {"", Slot{kFeature}, "", "feature"},
+                {"index", Slot{kFeatureIndex}, "", kNoColumn},
+                {"non_finite", Slot{kBad}, "", "", 1}};
   for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
-    record.insert(record.end() - 1, {kFeatureFigures[f].key, Slot{4 + f}});
+    record.insert(record.end() - 1, {kFeatureFigures[f].key, Slot{kFirstFigure + f}});
   }
   return record;
 }
@@ -79,10 +82,12 @@ void write_features(const FeatureStats& stats, const FeatureReport& options,
   const auto append = [&](std::int64_t number, std::string& text) {
     const Feature feature = stats.feature(number);
     form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
-      if (value >= 4) return place.put(feature.*kFeatureFigures[value - 4].of);
-      if (value == 0) return place.put(if_any(options.tensor));
-      if (value == 2) return place.put(stats.index(number));
-      place.put(value == 1 ? number : feature.non_finite);
+      if (value >= kFirstFigure) {
+        return place.put(feature.*kFeatureFigures[value - kFirstFigure].of);
+      }
+      if (value == kTensor) return place.put(if_any(options.tensor));
+      if (value == kFeatureIndex) return place.put(stats.index(number));
+      place.put(value == kFeature ? number : feature.non_finite);
     });
   };
   InOrder<std::int64_t> items(options.in_parallel, append, write);

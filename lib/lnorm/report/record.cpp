@@ -1,8 +1,6 @@
 #include "lnorm/report/record.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "lnorm/core/text.hpp"
@@ -32,7 +30,8 @@ void append_slot(Slot slot, std::string& text) {
   text += static_cast<char>(kFirstSlot + static_cast<int>(slot.value));
 }
 
-// As nlohmann::json writes it, but without its tree of objects, which of many rows would take longer than all else.
+// As nlohmann::json writes it, but for numbers, which are the closest of the shortest decimals, and without its tree of objects,
+// which of many rows would take longer than all else.
 struct ToJson {
   std::string& text;
 
@@ -285,10 +284,7 @@ void ItemForm::Place::put(double value) const {
   format_ == Format::json ? ToJson{text_}(value) : append_value(value, text_);
 }
 
-void ItemForm::Place::put(std::int64_t value) const {
-  std::array<char, 24> digits;
-  text_.append(digits.data(), std::to_chars(digits.data(), digits.end(), value).ptr);
-}
+void ItemForm::Place::put(std::int64_t value) const { text_ += std::to_string(value); }
 
 void ItemForm::Place::put(const Value& value) const {
   const AnyValue& any = value;

@@ -332,15 +332,15 @@ class StatsText {
   std::vector<NumberedRow> top_;  // or these
 };
 
-// A column's number among the values of a row.
-constexpr std::size_t kFirstColumn = 4;
+// The values of a row, by number; those of the columns follow.
+enum RowValue : std::size_t { kNumber, kIndex, kNonFinite, kOutputNonFinite, kFirstColumn };
 
 Record row_form(const Stats& stats, const Shape& rows) {
   const bool has_index = rows.size() > 1;
-  Record record{{"row", Slot{0}},
-                {"index", Slot{1}, "", has_index ? "index" : kNoColumn, 1},
-                {"non_finite", Slot{2}},
-                {"output_non_finite", Slot{3}}};
+  Record record{{"row", Slot{kNumber}},
+                {"index", Slot{kIndex}, "", has_index ? "index" : kNoColumn, 1},
+                {"non_finite", Slot{kNonFinite}},
+                {"output_non_finite", Slot{kOutputNonFinite}}};
   for (std::size_t i = 0; i < stats.columns.size(); ++i) {
     record.push_back({stats.columns[i].key, Slot{kFirstColumn + i}});
   }
@@ -367,10 +367,10 @@ void write_rows(const Stats& stats, ItemForm::Format format,
   const auto append = [&](const NumberedRow& one, std::string& text) {
     form.append(text, [&](std::size_t value, const ItemForm::Place& place) {
       if (value >= kFirstColumn) return place.put(stats.columns[value - kFirstColumn].of(one.row));
-      if (value == 1) return place.put(index_of(one.number, shape));
-      place.put(value == 0   ? one.number
-                : value == 2 ? one.row.input.non_finite
-                             : one.row.output.non_finite);
+      if (value == kIndex) return place.put(index_of(one.number, shape));
+      place.put(value == kNumber      ? one.number
+                : value == kNonFinite ? one.row.input.non_finite
+                                      : one.row.output.non_finite);
     });
   };
   InOrder<NumberedRow> rows(stats.in_parallel, append, write);

@@ -73,8 +73,7 @@ class JsonReader {
 
  private:
   std::string_view text_behind_mark() const {
-    std::string_view content = text_.text();
-    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+    const std::string_view content = behind_mark(text_.text());
     if (content.starts_with(kByteOrderMark))
       text_.fail(content.data(), "found a second byte order mark");
     return content;

@@ -87,6 +87,10 @@ bool starts_number(std::string_view text) {
 
 }  // namespace
 
+std::string_view behind_mark(std::string_view text) {
+  return text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+}
+
 std::string_view trimmed_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kJsonBlanks);
   if (first == std::string_view::npos) return {};
@@ -96,7 +100,7 @@ std::string_view trimmed_json(std::string_view text) {
 std::string hint_for_table(const std::string& file, std::string_view text) {
   constexpr std::size_t kLooked = 4096;
   const bool has_mark = text.starts_with(kByteOrderMark);
-  if (has_mark) text.remove_prefix(kByteOrderMark.size());
+  text = behind_mark(text);
   const bool is_all = text.size() < kLooked;
   std::vector<std::string_view> lines = lines_of(text.substr(0, kLooked));
   if (!is_all && lines.size() > 1) lines.pop_back();  // which may be cut
@@ -206,9 +210,7 @@ void JsonText::fail_after_value(const char* at) const {
   const std::size_t value_end = before.find_last_not_of(kJsonBlanks) + 1;  // npos + 1 is 0
   const bool on_own_line = before.find('\n', value_end) != before.npos;
   const std::string_view other = trimmed_json(rest.substr(rest.starts_with(',') ? 1 : 0));
-  const bool has_mark = text_.starts_with(kByteOrderMark);
-  const std::string_view first = text_.substr(has_mark ? kByteOrderMark.size() : 0);
-  if (starts_number(trimmed_json(first)) && starts_number(other)) {
+  if (starts_number(trimmed_json(behind_mark(text_))) && starts_number(other)) {
     fail(next, what, hint_for_table(name_, text_));
   }
   if (on_own_line && rest.find_first_of("[{-0123456789") == 0) throw MoreLines(message(next, what));

@@ -12,6 +12,9 @@ namespace lnorm {
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 inline constexpr std::string_view kJsonBlanks = " \t\r\n";
 
+// The text behind the byte order mark that it may begin with.
+std::string_view behind_mark(std::string_view text);
+
 // Drops the blanks of JSON at either end.
 std::string_view trimmed_json(std::string_view text);
 
