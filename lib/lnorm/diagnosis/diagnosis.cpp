@@ -244,7 +244,11 @@ class Search {
 
   // What a sum of n terms loses as a rule, in parts of the sum of their magnitudes: the bound is for the worst.
   double usual_loss(double n) const {
-    return std::sqrt(std::log2(n) + 1) * setting_.kernel.arithmetic.unit;
+    if (n != usual_n_) {
+      usual_n_ = n;
+      usual_loss_ = std::sqrt(std::log2(n) + 1) * setting_.kernel.arithmetic.unit;
+    }
+    return usual_loss_;
   }
 
   // How far a formula is from what a row tells; nothing where it has no statistics.
@@ -998,6 +1002,8 @@ class Search {
   std::vector<Proof> proofs_;
   mutable std::size_t refuting_ = 0;  // the row that refuted the last formula
   mutable VariantRow row_;            // a buffer: rows may be long
+  mutable double usual_n_ = 0;        // what usual_loss was asked for last
+  mutable double usual_loss_ = 0;
   FormulaSums exact_;                 // of the formula asked for
   std::size_t right_rows_ = 0;        // that it explains
   bool has_few_rows_ = false;

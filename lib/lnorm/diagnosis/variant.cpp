@@ -100,14 +100,30 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
   if (padded_to == 0 || row.losses.variance == 0) return row.losses;
   // Of many zeros each deviates by the mean.
-  std::vector<double> padded(x.begin(), x.end());
+  const auto found = [&](bool reads_on, double padding) {
+    std::vector<double> padded(x.begin(), x.end());
+    for (std::int64_t i = std::ssize(x); i < padded_to; ++i) {
+      const auto beyond = static_cast<std::size_t>(i - std::ssize(x));
+      padded.push_back(reads_on && beyond < row.next_x.size() ? row.next_x[beyond] : padding);
+    }
+    return of(padded, lnorm::statistics_of(padded, variant.formula), {});
+  };
   const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
-  for (std::int64_t i = std::ssize(x); i < padded_to; ++i) {
-    const auto beyond = static_cast<std::size_t>(i - std::ssize(x));
-    padded.push_back(reads_on && beyond < row.next_x.size() ? row.next_x[beyond]
-                                                            : variant.mean.padding);
+  const double padding = variant.mean.padding;
+  Formula formula = variant.formula;
+  formula.eps = 0;  // sums do not have it
+  formula.eps_on = EpsOn::variance;
+  const auto is_same = [&](const SampleRow::PaddedLosses& one) {
+    return one.padded_to == padded_to && one.reads_on == reads_on && one.padding == padding &&
+           one.formula == formula;
+  };
+  const bool is_own = x.data() == row.x.data();
+  auto kept = is_own ? std::ranges::find_if(row.padded, is_same) : row.padded.end();
+  if (is_own && kept == row.padded.end()) {
+    row.padded.push_back({padded_to, reads_on, padding, formula, found(reads_on, padding)});
+    kept = row.padded.end() - 1;
   }
-  const SumLosses losses = of(padded, lnorm::statistics_of(padded, variant.formula), {});
+  const SumLosses losses = is_own ? kept->losses : found(reads_on, padding);
   const double scale = static_cast<double>(padded_to) / static_cast<double>(x.size());
   return {scale * std::max(losses.mean, row.losses.mean),
           scale * std::max(losses.variance, row.losses.variance)};
@@ -585,7 +601,7 @@ Variant asked_for(const JudgeSetting& setting) {
 
 std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,
                                               const SampleRow& row, std::span<const double> x,
-                                              bool is_measured) {
+                                              bool has_errors) {
   const KernelModel kernel = kernel_of(variant, *sample.setting);
   double mean = 0;
   const auto found = statistics_of(variant, sample, row, x, mean);
@@ -594,9 +610,12 @@ std::optional<UsedStatistics> used_statistics(const Variant& variant, const Samp
   if (variant.eps_times_max) formula.eps *= found->max_abs * found->max_abs;
   UsedStatistics used{.row = *found};
   StatisticErrors& errors = used.errors;
-  const SumLosses losses =
-      is_measured ? losses_of(variant, sample, row, x, used.row, kernel.arithmetic) : row.losses;
-  errors = errors_of(used.row, formula, kernel, losses);
+  if (has_errors) {
+    errors = errors_of(used.row, formula, kernel,
+                       losses_of(variant, sample, row, x, used.row, kernel.arithmetic));
+  } else if (variant.mean_in || variant.rstd_in || variant.statistics_in) {
+    errors = errors_of(used.row, formula, kernel, row.losses);
+  }
   if (variant.without) errors.mean = errors.variance = 0;
   const double low = std::max(used.row.variance - errors.variance, 0.0) + formula.eps;
   const double unit = kernel.arithmetic.unit;

@@ -258,6 +258,16 @@ struct SampleRow {
   };
   mutable std::vector<Part> parts = {};
 
+  // What its sums lose with padding behind it, in the norm of a formula. Kept as well.
+  struct PaddedLosses {
+    std::int64_t padded_to;
+    bool reads_on;
+    double padding;
+    Formula formula;
+    SumLosses losses;
+  };
+  mutable std::vector<PaddedLosses> padded = {};
+
   JudgedRow judged() const { return {number, x, actual, exact, kept, given, affine.get()}; }
   bool is_kept(std::size_t i) const { return kept.empty() || kept[i] != 0; }
 };
@@ -300,10 +310,11 @@ struct UsedStatistics {
   bool is_bounded = false;
 };
 // Nothing where the variant has none, as of the row before the first one. Requires no sums of its own.
-// is_measured: whether sums over padding are run, for the errors.
+// has_errors: whether errors are found as well, for which sums over padding are run; else only those that statistics kept in a dtype
+// have.
 std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,
                                               const SampleRow& row, std::span<const double> x,
-                                              bool is_measured = false);
+                                              bool has_errors = false);
 
 // False where the variant has no result for the row.
 bool evaluate(const Variant& variant, const Sample& sample, const SampleRow& row,

@@ -583,6 +583,7 @@ FormulaSums Checker::fit_of(const Variant& variant, const Sample& tensor, const 
     row.kept = kept_of(mask(), row.number, block.x.row_length);
     row.losses = {};
     row.parts.clear();
+    row.padded.clear();
     set_row(row);
     FormulaSums of_row;
     add_fit(variant, tensor, row, result, of_row);

@@ -282,7 +282,8 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
                                        std::int64_t row_length) {
   constexpr std::int64_t kSpreadRows = 64;  // or as many as have so many elements
   constexpr std::int64_t kSpreadElements = 32768;
-  constexpr std::int64_t kAffectedRows = 16;  // that are added to it
+  constexpr std::int64_t kAffectedRows = 16;  // so many of them at least are affected, if there are
+  constexpr std::int64_t kFewRows = 3;        // however long they are
   const std::int64_t length = std::max<std::int64_t>(1, row_length);
   const std::int64_t by_size = std::max<std::int64_t>(2, kMostTried / length);
   const std::int64_t count =
@@ -290,8 +291,13 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
   std::set<std::int64_t> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);
   const std::vector<std::int64_t> affected = judged.affected_rows.numbers();
-  const std::int64_t added = std::min({kAffectedRows, by_size, std::ssize(affected)});
-  numbers.insert(affected.begin(), affected.begin() + added);
+  std::int64_t missing = std::min(kAffectedRows, std::max(kFewRows, by_size)) -
+                         std::ranges::count_if(affected, [&](std::int64_t row) {
+                           return numbers.contains(row);
+                         });
+  for (std::size_t k = 0; k < affected.size() && missing > 0; ++k) {
+    missing -= numbers.insert(affected[k]).second ? 1 : 0;
+  }
   if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
   return {numbers.begin(), numbers.end()};
 }
