@@ -76,7 +76,7 @@ def test_right_kernels_in_any_order_of_operations_are_right(seed):
 @pytest.mark.parametrize(
     "cause",
     ["amax-of-x", "amax-of-xhat", "amax-before-bias", "amax-without-residual", "truncated", "away", "wraps"]
-    + ["zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
+    + ["saturates-at-127", "zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
 )
 def test_a_wrong_kernel_is_named(cause):
     for seed in range(3):
@@ -86,18 +86,20 @@ def test_a_wrong_kernel_is_named(cause):
         if cause == "amax-without-residual":
             options = {"residual": np.roll(x, 5, 1) * np.float16(2)}
             y = norm(x.astype(f32) + options["residual"], weight, bias)
-        elif cause == "wraps":
+        is_bounded = cause in ("wraps", "saturates-at-127")
+        if is_bounded:
             options = {"amax_max": 2}
         if cause == "rounded-y":
             y = y.astype(np.float16).astype(f32)
         amax_of = {"amax-of-x": x.astype(f32), "amax-of-xhat": norm(x), "amax-before-bias": y - bias, "amax-without-residual": without}.get(
-            cause, y.clip(-2, 2) if cause == "wraps" else y
+            cause, y.clip(-2, 2) if is_bounded else y
         )
         size = 64 if cause == "scale-transposed" else 512
         scale = scales(amax_of, size, 128 if cause == "qmax-128" else 127)
         t = divided(y, scale)
         q = {"truncated": lambda: int8(np.trunc(t)), "away": lambda: int8(np.sign(t) * np.ceil(np.abs(t))), "zero-point": lambda: int8(np.rint(t) + 3)}
         q["wraps"] = lambda: np.rint(t).astype(np.int32).astype(np.int8)
+        q["saturates-at-127"] = lambda: np.maximum(int8(t), np.int8(-127))
         q["qmax-128"] = lambda: np.maximum(int8(t), np.int8(-127 if seed == 1 else -128))
         saved = {"scale-reciprocal": f32(1) / scale, "scale-transposed": np.ascontiguousarray(scale.T).reshape(scale.shape)}
         report = lnorm.check(

@@ -479,6 +479,12 @@ TEST_CASE("of a quantized kernel's mutants none is caught that writes what is ri
   CHECK(!caught("[[0.1, -0.1], [0.3, 0.3]]", rms + "static --given-scale 2", "rounded-y"));
   CHECK(caught("[[1, 2, 1, 1]]", rms + "static --given-scale 0.01", "wraps"));
   CHECK(caught("[[1, 2, 1, 1]]", rms + "row --scale-max 1/100", "wraps"));
+  CHECK(caught("[[1, -2, 1, 1]]", rms + "static --given-scale 0.01", "saturates-at-127"));
+  CHECK(!caught("[[1, 2, 1, 1]]", rms + "static --given-scale 0.01", "saturates-at-127"));
+  const std::string float8 = "--rms --eps 0 --dtype float8_e4m3fn --quantize static --given-scale ";
+  CHECK(caught("[[1, 2, 1, 1]]", float8 + "0.003", "not-saturated"));
+  CHECK(!caught("[[1, 2, 1, 1]]", float8 + "0.004", "not-saturated"));
+  CHECK(caught("[[1, 2, 1, 1]]", float8 + "0.004", "saturates-at-240"));
   // Of a weight that is 0 xhat is known.
   CHECK(caught("[[1, 2, 4, 30]]", rms + "row --weight '[1, 1, 1, 0]'", "amax-of-xhat"));
   // A tolerance of one lets pass what truncates, adds one, or makes 128 of the largest, but for its scale.

@@ -1004,8 +1004,8 @@ class Search {
   mutable VariantRow row_;            // a buffer: rows may be long
   mutable double usual_n_ = 0;        // what usual_loss was asked for last
   mutable double usual_loss_ = 0;
-  FormulaSums exact_;                 // of the formula asked for
-  std::size_t right_rows_ = 0;        // that it explains
+  FormulaSums exact_;           // of the formula asked for
+  std::size_t right_rows_ = 0;  // that it explains
   bool has_few_rows_ = false;
 };
 

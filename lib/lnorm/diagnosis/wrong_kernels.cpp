@@ -1082,6 +1082,8 @@ std::span<const QuantizedKernel> quantized_kernels() {
       {"truncated", "the last rounding is toward zero"},
       {"away", "the last rounding is away from zero"},
       {"wraps", "q wraps around where it should saturate"},
+      {"not-saturated", "what is beyond the dtype becomes NaN or infinity"},
+      {"saturates-at-{}", "q saturates where |q| is {}"},
       {"zero-point", "a whole number is added to q"},
   };
   return kAll;

@@ -291,10 +291,9 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
   std::set<std::int64_t> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);
   const std::vector<std::int64_t> affected = judged.affected_rows.numbers();
-  std::int64_t missing = std::min(kAffectedRows, std::max(kFewRows, by_size)) -
-                         std::ranges::count_if(affected, [&](std::int64_t row) {
-                           return numbers.contains(row);
-                         });
+  std::int64_t missing =
+      std::min(kAffectedRows, std::max(kFewRows, by_size)) -
+      std::ranges::count_if(affected, [&](std::int64_t row) { return numbers.contains(row); });
   for (std::size_t k = 0; k < affected.size() && missing > 0; ++k) {
     missing -= numbers.insert(affected[k]).second ? 1 : 0;
   }

@@ -282,7 +282,8 @@ class QuantizedJudge {
     const double other = rule.result(grid_, rule.y[i] + error, divisor);
     // Kernels whose largest becomes 128 may saturate at -127.
     const bool is_symmetric = rule.quantization.qmax == 128 && q == -127 && one <= -127;
-    return is_symmetric || (q >= std::min(one, other) && q <= std::max(one, other));
+    if (std::isnan(q)) return std::isnan(one) || std::isnan(other);
+    return is_symmetric || (q >= std::fmin(one, other) && q <= std::fmax(one, other));
   }
 
   QuantizedGrid grid_;

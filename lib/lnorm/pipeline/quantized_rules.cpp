@@ -26,6 +26,7 @@ struct Change {
 
 constexpr double kQmax[] = {127, 128, 224, 240, 448, 57344};
 constexpr double kGroups[] = {16, 32, 64, 128, 256, 512};
+constexpr double kEnds[] = {127, 224, 240};
 
 bool always(const QuantizedContext&, double) { return true; }
 bool computes(const QuantizedContext& asked, double) { return !asked.is_given; }
@@ -34,6 +35,12 @@ bool saves(const QuantizedContext& asked, double) {
 }
 bool is_int8(const QuantizedContext& asked, double) {
   return asked.quantization.dtype == DType::int8;
+}
+// Whether q may have to saturate at an end: a scale that was made for y leaves nothing beyond it.
+bool saturates(const QuantizedContext& asked, double end) {
+  const Quantization& by = asked.quantization;
+  return asked.is_given || asked.has_saved_scales || by.qmax > end ||
+         std::min(by.scale_max, by.amax_max) < kInfinity;
 }
 
 template <QuantizedRule::Last last>
@@ -166,14 +173,26 @@ constexpr Change kChanges[] = {
     {"truncated", always, change_last<QuantizedRule::Last::truncated>},
     {"away", always, change_last<QuantizedRule::Last::away>},
     {"wraps",
-     // A scale that was made for y leaves nothing to saturate.
      [](const QuantizedContext& asked, double) {
-       const Quantization& by = asked.quantization;
-       const bool is_for_y = !asked.is_given && !asked.has_saved_scales && by.qmax <= 127 &&
-                             std::min(by.scale_max, by.amax_max) == kInfinity;
-       return by.dtype == DType::int8 && !is_for_y;
+       return is_int8(asked, 0) && saturates(asked, 127);
      },
      change_last<QuantizedRule::Last::wraps>},
+    {"not-saturated",
+     [](const QuantizedContext& asked, double) {
+       return !is_int8(asked, 0) &&
+              saturates(asked, float_format(asked.quantization.dtype).greatest);
+     },
+     change_last<QuantizedRule::Last::unsaturated>},
+    {"saturates-at-{}",
+     [](const QuantizedContext& asked, double end) {
+       const DType dtype = asked.quantization.dtype;
+       const double next = dtype == DType::int8              ? 127
+                           : dtype == DType::float8_e4m3fn   ? 240
+                           : dtype == DType::float8_e4m3fnuz ? 224
+                                                             : 0;
+       return end == next && saturates(asked, end);
+     },
+     [](const RowOfKernel&, double end, QuantizedRule& rule) { rule.end = end; }, kEnds},
     {"zero-point", is_int8,
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.offset = row.offset; }},
 };
@@ -239,10 +258,12 @@ double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divi
       const double integer = std::nearbyint(v);
       return grid.saturated(integer - 256 * std::floor((integer + 128) / 256));
     }
+    case Last::unsaturated:
+      return grid.unsaturated(v);
     case Last::nearest:
       break;
   }
-  return grid.saturated(grid.rounded(v) + offset);
+  return std::clamp(grid.saturated(grid.rounded(v) + offset), -end, end);
 }
 
 RowOfKernel::RowOfKernel(const JudgeSetting& setting, const AffineNumbers& affine,

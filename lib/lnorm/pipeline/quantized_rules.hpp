@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/judge.hpp"
 #include "lnorm/diagnosis/wrong_kernels.hpp"
 #include "lnorm/kernel/quantize.hpp"
@@ -47,6 +48,11 @@ class QuantizedGrid {
   // Toward zero, or away from it.
   double truncated(double v) const { return saturated(format_.truncated(v)); }
   double away(double v) const;
+  // What is beyond the greatest number is not finite.
+  double unsaturated(double v) const {
+    const double one = format_.rounded(v);
+    return std::isinf(one) && !format_.has_infinity() ? kNan : one;
+  }
 
  private:
   bool is_int8_;
@@ -59,7 +65,8 @@ struct QuantizedRule {
   std::span<const double> amax_of = {};  // whose largest is amax
   std::span<const double> y = {};
   std::span<const double> error = {};
-  enum class Last { nearest, truncated, away, wraps } last = Last::nearest;
+  enum class Last { nearest, truncated, away, wraps, unsaturated } last = Last::nearest;
+  double end = kInfinity;   // q saturates there already
   bool drops_nan = false;   // of the numbers whose largest is amax
   bool multiplies = false;  // the scale that is saved is 1 / scale
   bool has_no_scale = false;
