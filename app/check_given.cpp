@@ -441,9 +441,10 @@ void check_affine_options(const Arguments& arguments) {
   const Rounding& rounding = options.rounding;
   const bool has_weight = arguments.tensors.contains(TensorRole::weight);
   const bool has_bias = arguments.tensors.contains(TensorRole::bias);
-  const auto check = [](const char* option, bool is_given, bool has_effect, const char* needed) {
+  const auto check = [&](const char* option, bool is_given, bool has_effect, const char* needed) {
     if (!is_given || has_effect) return;
-    throw Error(concat(option, " has no effect without ", needed));
+    throw Error(concat(option, " has no effect without ", needed),
+                arguments.quantization ? "--round y rounds what is quantized" : "");
   };
   check_sum_rounding(arguments);
   check("--round xhat", rounding.xhat, has_weight || has_bias, "--weight or --bias");

@@ -743,13 +743,12 @@ constexpr Option kOptions[] = {
                            {.beside = "--groups"}}},
             .called = {{{"keepdim keepdims", kKept}, {"no-keepdims squeeze"}}}}),
     // What is reported
-    Option(
-        "--mask", kCompare | kCheck | kStats, kOutput, "T",
-        "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
-        "as NumPy's arrays do. Rows are normalized whole",
-        set_tensor<TensorRole::mask>,
-        {.no_effect = {{{.beside = "--dy", .in = kCheck}, {.beside = "--softmax", .in = kStats}}},
-         .called = {{{"attention-mask padding-mask where"}}}}),
+    Option("--mask", kCompare | kCheck | kStats, kOutput, "T",
+           "Which elements are looked at: those at which it is not 0; it broadcasts to the input, "
+           "as NumPy's arrays do. Rows are normalized whole",
+           set_tensor<TensorRole::mask>,
+           {.no_effect = {{{.beside = "--dy", .in = kCheck}}},
+            .called = {{{"attention-mask padding-mask where"}}}}),
     Option("--worst", kCompare | kCheck, kOutput, "N",
            "How many of the worst elements are listed, or of the worst rows if axes are given "
            "(default 5)",
@@ -775,7 +774,7 @@ constexpr Option kOptions[] = {
            "counted and left out",
            [](Arguments& a, const Value&) { a.features = true; },
            {.no_effect = {{{.beside = "--softmax --histogram --weight --bias --rms --eps "
-                                      "--eps-on"}}},
+                                      "--eps-on --mean --rstd --variance --round"}}},
             .called = {{{"columns channels per-feature per-channel"}}}}),
     Option("--top", kStats, kOutput, "N",
            "The N rows, tensors or features that stand out, in place of all (default 5 with --by)",

@@ -63,17 +63,19 @@ int report_features(const Arguments& arguments, const Inputs& inputs, ByteSink& 
       inputs, arguments,
       [&](const TensorInfo& x, const InputName& name) {
         check_as(arguments.input.options.as, x);
-        companions.plan(x, name);
+        companions.plan(x, name, {.over_rows = true});
         companions.check({TensorRole::mask}, x, name);
       },
       [&](OpenedTensor& tensor, const InputName& name, TensorWork& work) {
         if (!is_first && arguments.report == Report::text) out.write("\n");
         const TensorInfo x = tensor.source->info();
-        const Plan plan = companions.plan(x, name);
+        const Plan plan = companions.plan(x, name, {.over_rows = true});
         const auto source =
             companions.add_residual(std::move(tensor.source), plan.rounding, work.threads());
-        const FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
-                                                    companions.row_mask(x, plan.axes, name));
+        FeatureStats found = measure_features(*source, plan, work.begin(plan, *source),
+                                              companions.row_mask(x, plan.axes, name));
+        found.x.dtype = x.dtype;  // not that of the sum
+        found.residual = companions.has(TensorRole::residual);
         work.end();
         companions.finish();
         if (!work.has_report()) return;
@@ -157,6 +159,12 @@ int stats(const Arguments& arguments) {
     throw Error("--by zeros has no effect without --features: it is of features alone");
   }
   if (is_table && !arguments.features) check_tensors(arguments);
+  // What a row is without some elements has no norm.
+  const std::string_view of_output = arguments.first_of(
+      "--softmax --weight --bias --rms --eps --eps-on --mean --rstd --variance --round");
+  if (arguments.tensors.contains(TensorRole::mask) && !of_output.empty()) {
+    throw Error(concat(of_output, " has no effect beside --mask: figures are of the input alone"));
+  }
   int status = 0;
   save_report("", "-", [&](ByteSink& out) {
     status = arguments.features ? report_features(arguments, inputs, out)

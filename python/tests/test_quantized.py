@@ -76,28 +76,35 @@ def test_right_kernels_in_any_order_of_operations_are_right(seed):
 @pytest.mark.parametrize(
     "cause",
     ["amax-of-x", "amax-of-xhat", "amax-before-bias", "amax-without-residual", "truncated", "away", "wraps"]
-    + ["saturates-at-127", "zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
+    + ["saturates-at-127", "zeros", "half-away", "amax-without-abs", "zero-point", "scale-reciprocal", "scale-transposed", "rounded-y", "qmax-128"],
 )
 def test_a_wrong_kernel_is_named(cause):
     for seed in range(3):
         x, weight, bias = inputs(seed)
+        if cause == "amax-without-abs":
+            x, bias = -x, -bias  # the largest are negative then
         y = without = norm(x, weight, bias)
         options = {}
         if cause == "amax-without-residual":
             options = {"residual": np.roll(x, 5, 1) * np.float16(2)}
             y = norm(x.astype(f32) + options["residual"], weight, bias)
+        elif cause == "half-away":
+            options = {"scale_power_of_two": True, "round": "y"}
+            y = y.astype(np.float16).astype(f32)
         is_bounded = cause in ("wraps", "saturates-at-127")
         if is_bounded:
             options = {"amax_max": 2}
         if cause == "rounded-y":
             y = y.astype(np.float16).astype(f32)
-        amax_of = {"amax-of-x": x.astype(f32), "amax-of-xhat": norm(x), "amax-before-bias": y - bias, "amax-without-residual": without}.get(
+        amax_of = {"amax-of-x": x.astype(f32), "amax-without-abs": y.clip(0), "amax-of-xhat": norm(x), "amax-before-bias": y - bias, "amax-without-residual": without}.get(
             cause, y.clip(-2, 2) if is_bounded else y
         )
         size = 64 if cause == "scale-transposed" else 512
         scale = scales(amax_of, size, 128 if cause == "qmax-128" else 127)
+        if cause == "half-away":
+            scale = np.exp2(np.ceil(np.log2(scale)))
         t = divided(y, scale)
-        q = {"truncated": lambda: int8(np.trunc(t)), "away": lambda: int8(np.sign(t) * np.ceil(np.abs(t))), "zero-point": lambda: int8(np.rint(t) + 3)}
+        q = {"zeros": lambda: int8(0 * t), "half-away": lambda: int8(np.sign(t) * np.floor(np.abs(t) + f32(0.5))), "truncated": lambda: int8(np.trunc(t)), "away": lambda: int8(np.sign(t) * np.ceil(np.abs(t))), "zero-point": lambda: int8(np.rint(t) + 3)}
         q["wraps"] = lambda: np.rint(t).astype(np.int32).astype(np.int8)
         q["saturates-at-127"] = lambda: np.maximum(int8(t), np.int8(-127))
         q["qmax-128"] = lambda: np.maximum(int8(t), np.int8(-127 if seed == 1 else -128))
@@ -112,6 +119,25 @@ def test_a_wrong_kernel_is_named(cause):
             **options,
         )
         assert not report and cause_of(report) == cause
+
+
+def test_the_norm_is_named_where_xhat_is_rounded():
+    x, weight, bias = inputs(1)
+    y = norm(x).astype(np.float16).astype(f32) + bias
+    scale = scales(y, 512)
+    report = lnorm.check(x, int8(divided(y, scale)), weight, bias, quantize="row", actual_scale=scale, round="xhat")
+    assert not report and cause_of(report) == "no-weight"
+
+
+def test_a_scale_of_a_group_has_its_place():
+    x, weight, bias = inputs(1)
+    y = norm(x, weight, bias)
+    for size, wrong, where in [(64, np.s_[3, 1], "column 1 of row 3"), (64, np.s_[:, 2], "column 2 in all rows"), (512, np.s_[3], "row 3")]:
+        scale = scales(y, size)
+        q = int8(divided(y, scale)).reshape(y.shape)
+        scale[wrong] *= f32(1.37)
+        report = lnorm.check(x, q, weight, bias, quantize=f"group:{size}", actual_scale=scale)
+        assert report.json["tensors"][1]["where"] == [where]
 
 
 def test_the_sum_that_a_kernel_saves_is_judged():

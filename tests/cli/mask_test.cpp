@@ -240,5 +240,5 @@ TEST_CASE("with a mask stats has the input's elements that are left", "[mask]") 
       left.begin(), left.end(), [](float a, float b) { return std::fabs(a) < std::fabs(b); });
   CHECK(set.at("tensors").front().at("largest").at("value") == static_cast<double>(largest));
   CHECK(files.fault("stats e.npy --mask m.npy --softmax"_w,
-                    {"--mask has no effect beside --softmax"}) == "");
+                    {"--softmax has no effect beside --mask"}) == "");
 }

@@ -155,6 +155,20 @@ TEST_CASE("features are those of their finite elements, from a file, a pipe, and
   CHECK(contains(text, "first at (0, 30)"));
 }
 
+TEST_CASE("features of short rows, of zeros and of a sum are told as they are") {
+  const Workplace files;
+  files.write("x.json", "[[1], [2], [6]]");
+  files.write("zeros.json", "[[0, 0], [0, 0]]");
+  const json short_rows = json::parse(files.output("stats x.json --features --unbiased --json"_w));
+  CHECK(short_rows.at("features").at(0).at("variance") == 7);
+  const std::string zeros = files.output("stats zeros.json --features"_w);
+  CHECK(contains(zeros, "dead, all zeros: 2 features: 0, 1\n\n"));
+  const json sum = json::parse(files.output("stats x.json --residual x.json --features --json"_w));
+  CHECK(sum.at("residual") == true);
+  CHECK(sum.at("input").at("dtype") == "float64");
+  CHECK(sum.at("features").at(0).at("absmax") == 12);
+}
+
 TEST_CASE("the rows and features of --top are those that a sort of all has first") {
   const RankedTensor at;
   for (const std::string by :

@@ -177,7 +177,7 @@ def stats(case):
     case.take_norm()
     rows = case.rows(case.x)
     keep = np.ones_like(rows, bool)
-    if case.rng.random() < 0.4 and not case.ddof:
+    if case.rng.random() < 0.8 and not {"--eps", "--eps-on", "--rms", "--unbiased"} & set(case.words):
         case.take_mask()
         keep = case.rows(case.mask)
     if case.rng.random() < 0.3:

@@ -242,8 +242,8 @@ bool fill_formula(const Variant& variant, const Sample& sample, const SampleRow&
   for (std::int64_t i = 0; variant.x_block > 0 && i < std::ssize(x); ++i) {
     again.push_back(x[static_cast<std::size_t>(i % variant.x_block)]);
   }
-  fill_rounded_line(line, variant.rounding, setting.output, again.empty() ? x : again, *affine,
-                    result.y, result.bound);
+  fill_rounded_line(line, variant.rounding, setting.steps.value_or(setting.output),
+                    again.empty() ? x : again, *affine, result.y, result.bound);
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "lnorm/core/axes.hpp"
 #include "lnorm/core/feature_sums.hpp"
+#include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/shape.hpp"
 #include "lnorm/core/tensor_info.hpp"
 #include "lnorm/measure/bands.hpp"
@@ -51,7 +52,8 @@ struct FeatureStats {
   std::optional<RowSlice> slice;  // these rows, of which there are so many:
   std::int64_t rows = 0;
   std::int64_t ddof = 0;
-  bool mask = false;  // elements are left out
+  bool mask = false;      // elements are left out
+  bool residual = false;  // x is a sum with one
   std::vector<FeatureSums> sums;
 
   std::int64_t count() const noexcept { return static_cast<std::int64_t>(sums.size()); }
@@ -77,8 +79,8 @@ struct FeatureSummary {
   explicit FeatureSummary(const FeatureStats& stats);
 
   const ColumnSummary& absmax() const { return figures[2]; }
-  // The greatest |x| beside the median of all features'; infinite where that is 0.
-  double ratio() const { return absmax().max / absmax().median; }
+  // The greatest |x| beside the median of all features'; infinite where that is 0, and NaN where all are.
+  double ratio() const { return absmax().max > 0 ? absmax().max / absmax().median : kNan; }
 };
 
 // Which features stand out in several tensors.

@@ -335,11 +335,15 @@ void settle_rows(
 void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   const JudgedRows& judged = result.judged;
   NumberSet rows{{}, all_rows, result.slice ? result.slice->first : 0, shape};
-  NumberSet columns{{}, result.is_statistic ? 1 : result.row_length, 0};
+  // A row has a scale for each of its groups.
+  const std::int64_t statistics = std::max<std::int64_t>(1, std::ssize(judged.affected_elements));
+  NumberSet columns{{}, result.is_statistic ? statistics : result.row_length, 0};
   if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] == 0) continue;
-    columns.numbers.push_back(column_of(result.x.shape, result.axes, static_cast<std::int64_t>(i)));
+    const auto number = static_cast<std::int64_t>(i);
+    columns.numbers.push_back(
+        result.is_statistic ? number : column_of(result.x.shape, result.axes, number));
   }
   std::ranges::sort(columns.numbers);
   result.rows = affected(rows);

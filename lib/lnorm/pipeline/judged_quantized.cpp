@@ -174,7 +174,8 @@ class QuantizedJudge {
                  std::span<const double> error, std::span<const double> q) const {
     if (has_scales()) return own > 0 && std::isfinite(own) ? own : exact;
     if (shares_scales()) return exact;
-    const double unit = 4 * setting.kernel.arithmetic.unit;
+    // A little less than what the bound takes, which is computed in another order.
+    const double unit = (4 - 0x1p-20) * setting.kernel.arithmetic.unit;
     ScaleInterval suits = scales;
     for (std::size_t i = 0; i < y.size(); ++i) {
       const ScaleInterval of_q = grid_.rounds_to(q[i]);
@@ -270,10 +271,13 @@ class QuantizedJudge {
   std::vector<double> shared_errors = {};
 
  private:
-  // How far off a quotient by a scale may be, in parts of itself. By a power of two it is exact.
+  // How far off a quotient by a scale may be, in parts of itself. By a power of two it is exact, if that is the kernel's very scale.
   double quotient_error(double divisor) const {
+    const bool is_known =
+        has_scales() || asked.given_scale != nullptr || asked.quantization.power_of_two;
     int exponent = 0;
-    return std::frexp(divisor, &exponent) == 0.5 ? 0 : 4 * setting.kernel.arithmetic.unit;
+    const bool is_exact = is_known && std::frexp(divisor, &exponent) == 0.5;
+    return is_exact ? 0 : 4 * setting.kernel.arithmetic.unit;
   }
 
   bool rounds_to(const QuantizedRule& rule, double q, std::size_t i, double divisor) const {
@@ -591,9 +595,9 @@ class QuantizedChecker {
       most = std::max(most, std::fabs(result.y[i]));
       widest = std::max(widest, result.bound[i]);
     }
-    telling += widest <= most / 64 ? 1 : 0;
     // A group of zeros has any scale.
     const bool is_zero = std::ranges::all_of(row.actual, [](double q) { return q == 0; });
+    telling += widest <= most / 64 && !is_zero ? 1 : 0;
     if (is_zero && most <= widest) return true;
     // The scale that rows share is that of other rows as well: what the kernel has saved is taken as it is.
     constexpr ScaleInterval kAny{0, kInfinity};
@@ -693,8 +697,9 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
                       const SavedScales& saved, const Plan& plan, const Backend& backend,
                       const CheckOptions& options, const RunOptions& run_options) {
   const bool has_rstd = inputs.given != nullptr && inputs.given->variance.empty();
-  const JudgeSetting setting = judge_setting(plan, backend, options, inputs.weight, inputs.bias,
-                                             inputs.is_sum, has_rstd, DType::float32);
+  JudgeSetting setting = judge_setting(plan, backend, options, inputs.weight, inputs.bias,
+                                       inputs.is_sum, has_rstd, DType::float32);
+  setting.steps = OutputFormat(plan.rounding);
   QuantizedJudge judge(inputs, asked, saved, plan, setting, run_options.threads);
   const CheckRows actual(inputs.actual, plan.axes, run_options.threads);
   const auto quantizer = [&](const AffineTerm* scales) {

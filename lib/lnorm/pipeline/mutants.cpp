@@ -73,6 +73,7 @@ class MutantTrials {
              .rounding = options.rounding},
             inputs.weight, inputs.bias, false, false, written_dtype(asked, plan))) {
     if (asked == nullptr) return;
+    setting_.steps = OutputFormat(asked->quantization.rounding);
     quantizer_.emplace(inputs, *asked, plan, setting_, run_options.threads);
   }
 

@@ -364,7 +364,7 @@ Plan make_plan(const TensorInfo& given, const LayerNormOptions& options, std::op
   plan.rows = element_count(plan.row_shape(false));
   plan.row_length = element_count(plan.normalized_shape());
   if (formula.ddof < 0) throw Error(concat("ddof is ", formula.ddof, ", expected 0 or more"));
-  if (plan.row_length > 0 && formula.ddof >= plan.row_length) {
+  if (!needs.over_rows && plan.row_length > 0 && formula.ddof >= plan.row_length) {
     throw Error(concat(printable(x.name), ": ddof is ", formula.ddof, ", but a row has only ",
                        counted(plan.row_length, "element"), "; expected ddof below that"));
   }

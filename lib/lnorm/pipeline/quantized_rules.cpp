@@ -64,7 +64,7 @@ constexpr Change kRoundedY{
       }
       rule.y = rule.amax_of = rounded->y;
       rule.error = rounded->bound;
-      rule.rounded = std::move(rounded);
+      rule.kept = std::move(rounded);
     },
     {},
     dtype};
@@ -110,7 +110,9 @@ constexpr Change kChanges[] = {
      kGroups},
     {"qmax-{}",
      [](const QuantizedContext& asked, double qmax) {
-       return computes(asked, 0) && asked.quantization.qmax != qmax;
+       const bool is_of_int8 = qmax <= 128;
+       return computes(asked, 0) && asked.quantization.qmax != qmax &&
+              is_int8(asked, 0) == is_of_int8;
      },
      [](const RowOfKernel&, double qmax, QuantizedRule& rule) { rule.quantization.qmax = qmax; },
      kQmax},
@@ -151,6 +153,15 @@ constexpr Change kChanges[] = {
     {"amax-before-bias",
      [](const QuantizedContext& asked, double) { return computes(asked, 0) && asked.has_bias; },
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.before_bias.y; }},
+    // Signs decide it, of one element in a tensor.
+    {"amax-without-abs",
+     [](const QuantizedContext& asked, double) { return computes(asked, 0) && !asked.is_written; },
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       auto positive = std::make_unique<RowBounds>();
+       for (const double y : rule.y) positive->y.push_back(y < 0 ? 0 : y);
+       rule.amax_of = positive->y;
+       rule.kept = std::move(positive);
+     }},
     {"amax-without-residual",
      [](const QuantizedContext& asked, double parameter) {
        return computes(asked, parameter) && asked.has_residual;
@@ -170,6 +181,14 @@ constexpr Change kChanges[] = {
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.drops_nan = true; }},
     {"no-scale", always,
      [](const RowOfKernel&, double, QuantizedRule& rule) { rule.has_no_scale = true; }},
+    {"zeros", always,
+     [](const RowOfKernel&, double, QuantizedRule& rule) {
+       rule.last = QuantizedRule::Last::zero;
+       rule.has_no_scale = true;  // of zeros it may be any
+     }},
+    // Only exact ties tell it, of which inputs may have none.
+    {"half-away", [](const QuantizedContext& asked, double) { return !asked.is_written; },
+     change_last<QuantizedRule::Last::half_away>},
     {"truncated", always, change_last<QuantizedRule::Last::truncated>},
     {"away", always, change_last<QuantizedRule::Last::away>},
     {"wraps",
@@ -218,6 +237,12 @@ double QuantizedGrid::saturated(double v) const {
   return std::clamp(v, -format_.greatest(), is_int8_ ? 127 : format_.greatest());
 }
 
+double QuantizedGrid::half_away(double v) const {
+  const double below = format_.truncated(v);
+  const bool is_tie = std::fabs(v - below) == format_.half_ulp(v);
+  return is_tie && std::isfinite(v) ? away(v) : rounded(v);
+}
+
 double QuantizedGrid::away(double v) const {
   const double below = format_.truncated(v);
   if (below == v || !std::isfinite(v)) return saturated(v);
@@ -250,6 +275,10 @@ double QuantizedRule::scale_of(double amax, bool is_zero) const {
 double QuantizedRule::result(const QuantizedGrid& grid, double y_of, double divisor) const {
   const double v = y_of / divisor;
   switch (last) {
+    case Last::zero:
+      return 0;
+    case Last::half_away:
+      return grid.half_away(v);
     case Last::truncated:
       return grid.truncated(v);
     case Last::away:

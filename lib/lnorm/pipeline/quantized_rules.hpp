@@ -48,6 +48,8 @@ class QuantizedGrid {
   // Toward zero, or away from it.
   double truncated(double v) const { return saturated(format_.truncated(v)); }
   double away(double v) const;
+  // Of two numbers that are as near the one farther from zero.
+  double half_away(double v) const;
   // What is beyond the greatest number is not finite.
   double unsaturated(double v) const {
     const double one = format_.rounded(v);
@@ -65,7 +67,15 @@ struct QuantizedRule {
   std::span<const double> amax_of = {};  // whose largest is amax
   std::span<const double> y = {};
   std::span<const double> error = {};
-  enum class Last { nearest, truncated, away, wraps, unsaturated } last = Last::nearest;
+  enum class Last {
+    nearest,
+    half_away,
+    truncated,
+    away,
+    wraps,
+    unsaturated,
+    zero
+  } last = Last::nearest;
   double end = kInfinity;   // q saturates there already
   bool drops_nan = false;   // of the numbers whose largest is amax
   bool multiplies = false;  // the scale that is saved is 1 / scale
@@ -74,8 +84,8 @@ struct QuantizedRule {
   std::int64_t group = 0;            // elements whose largest |y| is a scale's
   std::optional<double> scale = {};  // of all
   bool is_transposed = false;
-  double offset = 0;                              // of q
-  std::unique_ptr<const RowBounds> rounded = {};  // what amax_of, y and error may refer to
+  double offset = 0;                          // of q
+  std::unique_ptr<const RowBounds> kept = {};  // what amax_of, y and error may refer to
 
   // How many elements at a time have one scale, where so many were asked for.
   std::int64_t step(std::int64_t asked) const { return group > 0 ? std::min(group, asked) : asked; }

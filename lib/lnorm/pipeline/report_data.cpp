@@ -156,8 +156,9 @@ TensorReportData ReportDataObserver::report_data(const TensorInfo& x) const {
   result.y = y_;
   result.outlier_rows = outlier_rows_;
   const Stats& stats = result.stats;
-  result.features = {stats.x,    stats.axes, stats.slice, stats.summary.rows, stats.formula.ddof,
-                     stats.mask, features_};
+  result.features = {
+      stats.x,    stats.axes,     stats.slice, stats.summary.rows, stats.formula.ddof,
+      stats.mask, stats.residual, features_};
   result.feature_bands = absmax_bands(result.features, size_.bands);
   result.outlier_features = most_outliers(size_.outliers, result.features.count());
   std::vector<double (*)(const StatsRow& row)> values;

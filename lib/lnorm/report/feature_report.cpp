@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <utility>
@@ -109,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> feature_words(const FeatureStat
                         concat(counted(summary.dead, "feature"), ": ", first,
                                std::ssize(summary.first_dead) < summary.dead ? " and others" : ""));
   }
-  if (summary.largest) {
+  if (summary.largest && !std::isnan(summary.ratio())) {
     const ColumnSummary& absmax = summary.absmax();
     result.emplace_back("largest |x|", concat(significant_text(absmax.max, digits), " in feature ",
                                               index_text(*summary.largest, shape), ", ",
@@ -128,6 +129,7 @@ void write_text(const FeatureStats& stats, const FeatureReport& options, const S
               axes_text(file_axes(stats.x, stats.axes)), ", each over ",
               stats.slice ? rows_text(*stats.slice) : counted(stats.rows, "row"));
   text.folded(variances_text(stats.ddof), ", of finite elements",
+              stats.residual ? ", with residual" : "",
               stats.mask ? ", without what the mask leaves out" : "");
   if (summary.non_finite > 0) {
     const std::optional<Shape> first = stats.first_non_finite_index();
@@ -153,11 +155,15 @@ void write_json(const FeatureStats& stats, const FeatureReport& options, ByteSin
   for (std::size_t f = 0; f < kFeatureFigures.size(); ++f) {
     over_features.push_back({kFeatureFigures[f].key, summary.figures[f]});
   }
-  const Record report{
-      {"input", stats.x},         {"axes", file_axes(stats.x, stats.axes)},
-      {"ddof", stats.ddof},       {"mask", stats.mask},
-      {"rows", stats.rows},       {"slice", if_any(stats.slice)},
-      {"summary", over_features}, {"first_non_finite_index", stats.first_non_finite_index()}};
+  const Record report{{"input", stats.x},
+                      {"axes", file_axes(stats.x, stats.axes)},
+                      {"ddof", stats.ddof},
+                      {"residual", stats.residual},
+                      {"mask", stats.mask},
+                      {"rows", stats.rows},
+                      {"slice", if_any(stats.slice)},
+                      {"summary", over_features},
+                      {"first_non_finite_index", stats.first_non_finite_index()}};
   JsonList list("stats", report, "features", bytes, options.top);
   write_features(stats, options, ItemForm::Format::json,
                  [&](std::string_view text) { list.add_text(text); });

@@ -275,7 +275,7 @@ Section set_section(const std::vector<TensorLine>& lines) {
                           number_cell(variance.median),
                           number_cell(line.largest_x),
                           number_cell(line.largest_y),
-                          {std::to_string(line.features.dead)},
+                          {absmax.count > 0 ? std::to_string(line.features.dead) : "-"},
                           number_cell(line.features.ratio())});
   }
   section.figures(figures_of(
