@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 #include "lnorm/core/text.hpp"
 #include "lnorm/diagnosis/own_sums.hpp"
 #include "lnorm/diagnosis/row_estimate.hpp"
@@ -1045,6 +1046,7 @@ void add_fit(const Variant& variant, const Sample& sample, const SampleRow& row,
   add_results(result, sample.setting->output, sums, all_or_nothing);
 }
 
+LNORM_FOR_PROCESSORS
 void add_results(const VariantRow& result, const OutputFormat& output, FormulaSums& sums,
                  bool all_or_nothing) {
   if (!all_or_nothing && result.kept.empty() && result.is_bounded && !result.is_reread()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 #include "lnorm/diagnosis/row_estimate.hpp"
 #include "lnorm/diagnosis/totals.hpp"
 
@@ -316,6 +317,7 @@ bool RowJudge::may_overflow(const RowBounds& bounds, std::size_t i, double actua
                           bounds.bound[i]);
 }
 
+LNORM_FOR_PROCESSORS
 WorstRatio RowJudge::worst_of(const JudgedRow& row, const RowBounds& bounds) const {
   const std::size_t n = row.actual.size();
   ratios_.resize(n);

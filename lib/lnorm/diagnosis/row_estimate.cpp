@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 #include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
@@ -140,6 +141,7 @@ double RowEstimator::residual(const Solution& solution, std::size_t i) const {
   return std::fabs(right_[i] - solution.alpha * of_alpha_[i] - solution.gamma * of_gamma_[i]);
 }
 
+LNORM_FOR_PROCESSORS
 RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
   fill(row);
   Solution found = solve();
@@ -199,6 +201,7 @@ bool RowEstimator::is_bent(const ThinRow& row) {
   return found.is_known && squares > most * most * static_cast<double>(row.x.size());
 }
 
+LNORM_FOR_PROCESSORS
 bool RowEstimator::fits(const EstimatedRow& row, double most) {
   constexpr int kIterations = 60;
   fill(row);

@@ -7,6 +7,7 @@
 
 #include "lnorm/core/formula.hpp"
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 #include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
@@ -18,6 +19,7 @@ constexpr double kOwnUnit = 0x1p-53;
 
 }  // namespace
 
+LNORM_FOR_PROCESSORS
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given) {
   RowStatistics row;
@@ -138,6 +140,7 @@ RowLine line_of(const RowStatistics& row, double s, const StatisticErrors& error
           .most = row.is_given ? kInfinity : most_of(row, t) * (1 + g)};
 }
 
+LNORM_FOR_PROCESSORS
 void fill_line(const RowLine& line, std::span<const double> x, const AffineNumbers& affine,
                std::vector<double>& y, std::vector<double>& error) {
   y.resize(x.size());

@@ -4,6 +4,7 @@
 
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 
 namespace lnorm {
 
@@ -207,8 +208,8 @@ class Pass {
   static constexpr std::int64_t kBlock = 64;
 
   // Whether none of the pairs of a block raises a maximum, is among the worst or is to be shown. Then they are counted.
-  [[gnu::noinline]] bool passes_block(const Chunk& actual, const Chunk& expected,
-                                      std::int64_t first) {
+  LNORM_FOR_PROCESSORS bool passes_block(const Chunk& actual, const Chunk& expected,
+                                         std::int64_t first) {
     using Rank = decltype(measure_.rank_in_block(0, 0));
     Rank ranks[kBlock];
     const double absolute = std::min(absolute_, std::numeric_limits<double>::max());

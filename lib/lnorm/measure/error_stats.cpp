@@ -9,6 +9,7 @@
 
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 
 namespace lnorm {
 
@@ -278,6 +279,7 @@ struct ErrorStats::Sums {
   }
 };
 
+LNORM_FOR_PROCESSORS
 void ErrorStats::add(const Chunk& actual, const Chunk& expected, std::int64_t count,
                      DType actual_dtype, DType expected_dtype) {
   const bool lows = has_low(actual_dtype) || has_low(expected_dtype);

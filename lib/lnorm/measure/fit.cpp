@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "lnorm/core/processors.hpp"
 #include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
@@ -50,11 +51,17 @@ double greatest_of(const std::vector<double>& numbers) {
 
 }  // namespace
 
-bool Fit::explains(double actual, double expected, double bound) const noexcept {
-  if (!std::isfinite(actual) || !std::isfinite(expected)) {
-    return !std::isfinite(actual) && !std::isfinite(expected);
+LNORM_FOR_PROCESSORS
+bool Fit::explains(const double* actual, const double* expected, std::int64_t count,
+                   double bound) const noexcept {
+  const auto one_if = [](bool is) { return static_cast<std::int64_t>(is); };
+  std::int64_t explained = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double left = std::fabs(actual[i] - std::fma(scale, expected[i], offset));
+    explained += one_if(left <= bound) |
+                 (one_if(!std::isfinite(actual[i])) & one_if(!std::isfinite(expected[i])));
   }
-  return std::fabs(actual - std::fma(scale, expected, offset)) <= bound;
+  return explained == count;
 }
 
 std::optional<Fit> fit_of(std::vector<double> a, std::vector<double> e, DType dtype) {

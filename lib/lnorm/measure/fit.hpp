@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ struct Fit {
   bool is_identity() const noexcept { return scale == 1 && offset == 0; }
   bool operator==(const Fit&) const = default;
 
-  // Whether it leaves no more of a pair than this bound. Pairs of which neither is finite are left out.
-  bool explains(double actual, double expected, double bound) const noexcept;
+  // Whether it leaves no more of pairs than this bound. Pairs of which neither is finite are left out.
+  bool explains(const double* actual, const double* expected, std::int64_t count,
+                double bound) const noexcept;
 };
 
 // The least squares fit to pairs, each number the shortest decimal within four of its standard errors and a quarter of the

@@ -7,6 +7,7 @@
 
 #include "lnorm/core/byte_order.hpp"
 #include "lnorm/core/chunk.hpp"
+#include "lnorm/core/processors.hpp"
 #include "lnorm/measure/ulp.hpp"
 
 namespace lnorm {
@@ -96,6 +97,7 @@ std::optional<std::int64_t> first_finite_not_zero(const RawElements& elements) {
 
 bool has_nan(const RawElements& elements) { return find_first<Kind::nan>(elements).has_value(); }
 
+LNORM_FOR_PROCESSORS
 double greatest_finite(const RawElements& elements) {
   return visit_bits(elements, [&]<class T>(T, auto bits_at) {
     using Bits = UnsignedOfSize<sizeof(T)>;

@@ -339,11 +339,11 @@ class Comparer::Pair {
       const double greatest =
           greatest_of_row(run.row, actual_, slot, slot.actual, slot.actual_maxima, actual_maxima_);
       const double bound = is_floating(dtype) ? kUlps * ulp_at(std::max(greatest, 0.0), dtype) : 0;
-      for (const std::int64_t end = next + run.count; next < end; ++next) {
-        if (fit_->explains(actual.high[next], expected.high[next], bound)) continue;
+      if (!fit_->explains(actual.high + next, expected.high + next, run.count, bound)) {
         fit_fails_ = true;
         return;
       }
+      next += run.count;
     }
   }
 
