@@ -9,6 +9,7 @@
 #include "lnorm/core/double_double.hpp"
 #include "lnorm/core/dtype_table.hpp"
 #include "lnorm/core/non_finite.hpp"
+#include "lnorm/core/processors.hpp"
 
 namespace lnorm {
 
@@ -48,6 +49,7 @@ void load_pairs(const std::byte* from, std::int64_t count, Chunk& to) noexcept {
 
 }  // namespace
 
+LNORM_FOR_PROCESSORS
 void load(const std::byte* from, DType dtype, std::endian byte_order, std::int64_t count,
           Chunk& to) noexcept {
   if (dtype == DType::float64_pair) return load_pairs(from, count, to);

@@ -205,7 +205,7 @@ class Pass {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 64;
+  static constexpr std::int64_t kBlock = 64;  // the bits of a word
 
   // Whether none of the pairs of a block raises a maximum, is among the worst or is to be shown. Then they are counted.
   LNORM_FOR_PROCESSORS bool passes_block(const Chunk& actual, const Chunk& expected,
@@ -253,12 +253,15 @@ class Pass {
     comparison_.out_of_tolerance += kBlock - tolerable;
     comparison_.mismatched += failed;
     mismatched_ += failed;
-    const std::int64_t column = column_of(comparison_.elements);
-    for (std::int64_t k = 0; failed > 0 && places_ != nullptr && k < kBlock; ++k) {
-      const double expected_k = expected.high[first + k];
-      const double difference = std::fabs(actual.high[first + k] - expected_k);
-      const double bound = std::min(tolerated(std::fabs(expected_k)), most);
-      if (!(difference <= bound)) places_->columns.add(column + k);
+    if (failed > 0 && places_ != nullptr) {
+      std::uint64_t columns = 0;
+      for (std::int64_t k = 0; k < kBlock; ++k) {
+        const double expected_k = expected.high[first + k];
+        const double difference = std::fabs(actual.high[first + k] - expected_k);
+        const double bound = std::min(tolerated(std::fabs(expected_k)), most);
+        columns |= static_cast<std::uint64_t>(!(difference <= bound)) << k;
+      }
+      places_->columns.add_bits(column_of(comparison_.elements), columns);
     }
     comparison_.elements += kBlock;
     return true;

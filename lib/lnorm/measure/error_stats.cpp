@@ -140,19 +140,11 @@ std::int64_t count_of(std::int64_t count, Is is) {
       sum_of(count, [&](std::int64_t i) { return is(i) ? 1.0 : 0.0; }));
 }
 
-// |element|, without a branch, so that the compiler takes several at once. NaN may be infinity.
-double magnitude(double element) { return element; }
-double magnitude(float element) { return element; }
-double magnitude(BFloat16 element) { return to_double(element); }
-double magnitude(Float16 element) {
-  const std::int32_t bits = element.bits & 0x7fff;
-  const std::int32_t normal = (bits + 0x7c00) >> 15;  // 1 or 0
-  const std::int32_t infinite = (bits + 0x400) >> 15;
-  const std::int32_t exponent = (bits >> 10) + 1 - normal;
-  const std::int32_t scale = (exponent + 102) | (infinite * 0xff);
-  const auto significand = static_cast<float>((bits & 0x3ff) + (normal << 10));
-  return significand * std::bit_cast<float>(scale << 23);
-}
+// Elements that no low part is needed for.
+double number_of(double element) { return element; }
+double number_of(float element) { return element; }
+double number_of(BFloat16 element) { return to_double(element); }
+double number_of(Float16 element) { return to_double(element); }
 
 // The sum of the squares of elements that lie as a C++ type T in memory.
 template <class T>
@@ -160,7 +152,7 @@ double sum_of_squares(const std::byte* data, std::int64_t count) {
   return sum_of(count, [data](std::int64_t i) {
     T element;
     std::memcpy(&element, data + i * static_cast<std::int64_t>(sizeof element), sizeof element);
-    const double number = magnitude(element);
+    const double number = number_of(element);
     return number * number;
   });
 }
@@ -191,7 +183,7 @@ std::optional<double> sum_of_squares(const RawElements& elements) {
     if constexpr (std::is_same_v<T, Float16>) {
       if (const auto squares = sum_of_normal_squares(elements.data, elements.count)) return squares;
     }
-    if constexpr (requires(T element) { magnitude(element); }) {
+    if constexpr (requires(T element) { number_of(element); }) {
       return sum_of_squares<T>(elements.data, elements.count);
     }
     return std::nullopt;
@@ -342,6 +334,7 @@ void ErrorStats::add_counts(const Chunk& actual, const Chunk& expected, const Ch
   });
 }
 
+LNORM_FOR_PROCESSORS
 void ErrorStats::add_same(const RawElements& elements) {
   const auto [data, count, dtype, byte_order] = elements;
   if (const auto squares = sum_of_squares(elements)) {

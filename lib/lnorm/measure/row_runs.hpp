@@ -53,6 +53,14 @@ class NumberBits {
     if (word >= words_.size()) words_.resize(word + 1);
     words_[word] |= std::uint64_t{1} << number % 64;
   }
+  // Adds of 64 numbers from first on those whose bit is set.
+  void add_bits(std::int64_t first, std::uint64_t bits) {
+    const auto word = static_cast<std::size_t>(first / 64);
+    const auto shift = static_cast<int>(first % 64);
+    if (word + 2 > words_.size()) words_.resize(word + 2);
+    words_[word] |= bits << shift;
+    if (shift > 0) words_[word + 1] |= bits >> (64 - shift);
+  }
   void append(const NumberBits& other) {
     words_.resize(std::max(words_.size(), other.words_.size()));
     for (std::size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
