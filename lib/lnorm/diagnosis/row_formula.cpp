@@ -19,7 +19,6 @@ constexpr double kOwnUnit = 0x1p-53;
 
 }  // namespace
 
-LNORM_FOR_PROCESSORS
 RowStatistics statistics_of(std::span<const double> x, const Formula& formula,
                             const std::optional<GivenNumbers>& given) {
   RowStatistics row;
