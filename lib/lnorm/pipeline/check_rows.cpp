@@ -342,8 +342,8 @@ void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] == 0) continue;
     const auto number = static_cast<std::int64_t>(i);
-    columns.numbers.push_back(
-        result.is_statistic ? number : column_of(result.x.shape, result.axes, number));
+    columns.numbers.push_back(result.is_statistic ? number
+                                                  : column_of(result.x.shape, result.axes, number));
   }
   std::ranges::sort(columns.numbers);
   result.rows = affected(rows);

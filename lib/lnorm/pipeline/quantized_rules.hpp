@@ -84,7 +84,7 @@ struct QuantizedRule {
   std::int64_t group = 0;            // elements whose largest |y| is a scale's
   std::optional<double> scale = {};  // of all
   bool is_transposed = false;
-  double offset = 0;                          // of q
+  double offset = 0;                           // of q
   std::unique_ptr<const RowBounds> kept = {};  // what amax_of, y and error may refer to
 
   // How many elements at a time have one scale, where so many were asked for.
