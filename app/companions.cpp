@@ -111,16 +111,17 @@ void check_rounding_dtype(DType out) {
 class Companion {
  public:
   // position: among the inputs that --from, --as and --offset tell of, if its role has one.
-  Companion(const TensorRoleRow& role, std::string word, const InputArguments& input,
+  Companion(const TensorRoleRow& role, std::string word, const Arguments& arguments,
             std::size_t position)
       : role_(role),
         option_(role.option),
         word_(std::move(word)),
         stands_for_names_(has_placeholder(word_) && !os::status(word_)),
         finder_(role.naming == Naming::position
-                    ? TensorFinder(input.reading(position), Role::input)
-                    : TensorFinder(
-                          {.from = {}, .as = input.options.as, .files = input.options.files})) {}
+                    ? TensorFinder(reading(role, word_, arguments, position), Role::input)
+                    : TensorFinder({.from = {},
+                                    .as = arguments.input.options.as,
+                                    .files = arguments.input.options.files})) {}
 
   // What there is for an input. Returns whether it is another one than the last time. Throws Error.
   bool find(const InputName& name) {
@@ -223,6 +224,16 @@ class Companion {
   bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
 
  private:
+  // An .npy of bytes does not tell what its scales are: the option does.
+  static ReadOptions reading(const TensorRoleRow& role, std::string_view word,
+                             const Arguments& arguments, std::size_t position) {
+    ReadOptions options = arguments.input.reading(position);
+    const bool is_of_bytes = role.role == TensorRole::actual_scale && word.ends_with(".npy");
+    const DType dtype = arguments.quantization.scale_dtype;
+    if (is_of_bytes && !options.as && dtype != DType::float32) options.as = dtype;
+    return options;
+  }
+
   const TensorRoleRow& role_;
   std::string option_;
   std::string word_;
@@ -246,7 +257,7 @@ Companions::Companions(const Arguments& arguments, const std::string& output)
     const TensorRoleRow& row = role_row(role);
     if (row.naming == Naming::position) ++position;
     all_.emplace(role, std::make_unique<Companion>(row, role == TensorRole::output ? output : word,
-                                                   arguments.input, position));
+                                                   arguments, position));
   }
 }
 

@@ -453,6 +453,16 @@ TEST_CASE("mutants computes what the program itself writes by other options") {
   }
 }
 
+TEST_CASE("scales of bytes in an .npy are what --scale-dtype says") {
+  const Workplace files;
+  files.write("x.json", "[[1, 2, 4], [2, 2, 5]]");
+  const std::string asked = " --quantize row --scale-power-of-two --scale-dtype float8_e8m0";
+  files.shell("lnorm x.json --dtype int8 --save-scale s.npy -o q.npy" + asked);
+  const Outcome found = files.shell("lnorm check x.json q.npy --actual-scale s.npy" + asked);
+  CHECK(found.out ==
+        "y: correctly rounded\nscale: correctly rounded\n2 tensors, 2 correctly rounded\n");
+}
+
 TEST_CASE("of a quantized kernel's mutants none is caught that writes what is right") {
   const Workplace files;
   const auto caught = [&](const std::string& x, const std::string& options, const std::string& id) {
