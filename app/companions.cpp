@@ -224,7 +224,7 @@ class Companion {
   bool has_dtype(DType dtype) const { return latest_ && info_.dtype == dtype; }
 
  private:
-  // An .npy of bytes does not tell what its scales are: the option does.
+  // An .npy of bytes does not tell its dtype. That of scales is what --scale-dtype says.
   static ReadOptions reading(const TensorRoleRow& role, std::string_view word,
                              const Arguments& arguments, std::size_t position) {
     ReadOptions options = arguments.input.reading(position);

@@ -159,7 +159,7 @@ int stats(const Arguments& arguments) {
     throw Error("--by zeros has no effect without --features: it is of features alone");
   }
   if (is_table && !arguments.features) check_tensors(arguments);
-  // What a row is without some elements has no norm.
+  // A norm is one of whole rows.
   const std::string_view of_output = arguments.first_of(
       "--softmax --weight --bias --rms --eps --eps-on --mean --rstd --variance --round");
   if (arguments.tensors.contains(TensorRole::mask) && !of_output.empty()) {

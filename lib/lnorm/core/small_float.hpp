@@ -114,7 +114,7 @@ inline double to_double(Float8E8M0 value) noexcept {
   if (value.bits == Float8E8M0::kNan) return kNan;
   return std::ldexp(1.0, value.bits - 127);
 }
-// By way of binary32, and without a branch, so that the compiler takes several at once.
+// By way of binary32, where it is exact as well, and without a branch: the compiler takes several at once.
 inline double to_double(Float16 half) noexcept {
   constexpr std::uint32_t kRaise = std::uint32_t{127 - 15} << 23;  // of the exponent
   const std::uint32_t size = half.bits & 0x7fffu;

@@ -105,7 +105,7 @@ class GradientSearch {
   }
 
  private:
-  // Of thousands of pairs some explain so little by chance, and so does a number that it tells.
+  // Some of thousands of pairs explain so few bits by chance, and so does a factor.
   bool has_few_bits() const {
     constexpr std::size_t kFew = 64;
     return numbers_ * static_cast<std::size_t>(context_.setting.output.precision()) < kFew;
@@ -127,7 +127,7 @@ class GradientSearch {
       const Backward& v = trial.variant.backward;
       const bool is_alike = trial.variant.statistics_in == v.sums;
       if (v.is_noise() && is_pair && !is_alike) return;
-      // What narrow sums may be off by covers the other part in some few numbers.
+      // In a few numbers the error of narrow sums covers the other part.
       constexpr std::size_t kFewNumbers = 16;
       if (v.sums && is_pair && numbers_ < kFewNumbers) return;
       if (v.sums && !may_be_sums_in(*v.sums)) return;

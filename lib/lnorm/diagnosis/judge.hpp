@@ -31,7 +31,7 @@ struct JudgeSetting {
   AffineNumbers affine = {};    // of rows without their own; 1 and 0 where there are none
   Shape normalized_shape = {};  // the extents of a row's axes, in its order
   Axes row_axes = {};           // these, as of SummedShape
-  std::optional<OutputFormat> steps = {};  // what the steps of rounding round to; empty: the output
+  std::optional<OutputFormat> steps = {};  // what rounding steps round to; empty: the output
   SummedShape summed_shape() const { return {normalized_shape, row_axes}; }
   // Whether the output has all digits of the arithmetic: then each row's scale is judged as well.
   bool is_wide() const { return std::ldexp(1.0, -output.precision()) <= kernel.arithmetic.unit; }

@@ -99,8 +99,15 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   if (variant.arithmetic) return of(x, exact, shape);
   const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
   if (padded_to == 0 || row.losses.variance == 0) return row.losses;
+  const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
+  const double padding = variant.mean.padding;
+  const auto scaled = [&](const SumLosses& losses) -> SumLosses {
+    const double scale = static_cast<double>(padded_to) / static_cast<double>(x.size());
+    return {scale * std::max(losses.mean, row.losses.mean),
+            scale * std::max(losses.variance, row.losses.variance)};
+  };
   // Of many zeros each deviates by the mean.
-  const auto found = [&](bool reads_on, double padding) {
+  const auto found = [&] {
     std::vector<double> padded(x.begin(), x.end());
     for (std::int64_t i = std::ssize(x); i < padded_to; ++i) {
       const auto beyond = static_cast<std::size_t>(i - std::ssize(x));
@@ -108,25 +115,18 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
     }
     return of(padded, lnorm::statistics_of(padded, variant.formula), {});
   };
-  const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
-  const double padding = variant.mean.padding;
+  // What is normalized in place of x has losses of its own.
+  if (x.data() != row.x.data()) return scaled(found());
   Formula formula = variant.formula;
   formula.eps = 0;  // sums do not have it
   formula.eps_on = EpsOn::variance;
-  const auto is_same = [&](const SampleRow::PaddedLosses& one) {
-    return one.padded_to == padded_to && one.reads_on == reads_on && one.padding == padding &&
-           one.formula == formula;
-  };
-  const bool is_own = x.data() == row.x.data();
-  auto kept = is_own ? std::ranges::find_if(row.padded, is_same) : row.padded.end();
-  if (is_own && kept == row.padded.end()) {
-    row.padded.push_back({padded_to, reads_on, padding, formula, found(reads_on, padding)});
-    kept = row.padded.end() - 1;
+  for (const SampleRow::PaddedLosses& one : row.padded) {
+    const bool is_same = one.padded_to == padded_to && one.reads_on == reads_on &&
+                         one.padding == padding && one.formula == formula;
+    if (is_same) return scaled(one.losses);
   }
-  const SumLosses losses = is_own ? kept->losses : found(reads_on, padding);
-  const double scale = static_cast<double>(padded_to) / static_cast<double>(x.size());
-  return {scale * std::max(losses.mean, row.losses.mean),
-          scale * std::max(losses.variance, row.losses.variance)};
+  row.padded.push_back({padded_to, reads_on, padding, formula, found()});
+  return scaled(row.padded.back().losses);
 }
 
 KernelModel kernel_of(const Variant& variant, const JudgeSetting& setting) {

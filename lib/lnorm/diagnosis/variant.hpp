@@ -258,7 +258,7 @@ struct SampleRow {
   };
   mutable std::vector<Part> parts = {};
 
-  // What its sums lose with padding behind it, in the norm of a formula. Kept as well.
+  // What its sums lose with padding behind it. They are kept.
   struct PaddedLosses {
     std::int64_t padded_to;
     bool reads_on;
@@ -310,8 +310,8 @@ struct UsedStatistics {
   bool is_bounded = false;
 };
 // Nothing where the variant has none, as of the row before the first one. Requires no sums of its own.
-// has_errors: whether errors are found as well, for which sums over padding are run; else only those that statistics kept in a dtype
-// have.
+// has_errors: whether the errors of any variant are found, for which sums over padding are run; otherwise those of statistics that are
+// kept in a dtype, and is_bounded says nothing.
 std::optional<UsedStatistics> used_statistics(const Variant& variant, const Sample& sample,
                                               const SampleRow& row, std::span<const double> x,
                                               bool has_errors = false);

@@ -140,7 +140,7 @@ std::int64_t count_of(std::int64_t count, Is is) {
       sum_of(count, [&](std::int64_t i) { return is(i) ? 1.0 : 0.0; }));
 }
 
-// Elements that no low part is needed for.
+// The dtypes of which squares are summed as they lie in memory.
 double number_of(double element) { return element; }
 double number_of(float element) { return element; }
 double number_of(BFloat16 element) { return to_double(element); }

@@ -53,7 +53,7 @@ class NumberBits {
     if (word >= words_.size()) words_.resize(word + 1);
     words_[word] |= std::uint64_t{1} << number % 64;
   }
-  // Adds of 64 numbers from first on those whose bit is set.
+  // Adds first + k for each bit k that is set.
   void add_bits(std::int64_t first, std::uint64_t bits) {
     const auto word = static_cast<std::size_t>(first / 64);
     const auto shift = static_cast<int>(first % 64);

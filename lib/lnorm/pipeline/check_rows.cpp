@@ -282,7 +282,7 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
                                        std::int64_t row_length) {
   constexpr std::int64_t kSpreadRows = 64;  // or as many as have so many elements
   constexpr std::int64_t kSpreadElements = 32768;
-  constexpr std::int64_t kAffectedRows = 16;  // so many of them at least are affected, if there are
+  constexpr std::int64_t kAffectedRows = 16;  // so many are affected ones, if there are as many
   constexpr std::int64_t kFewRows = 3;        // however long they are
   const std::int64_t length = std::max<std::int64_t>(1, row_length);
   const std::int64_t by_size = std::max<std::int64_t>(2, kMostTried / length);

@@ -174,7 +174,7 @@ class QuantizedJudge {
                  std::span<const double> error, std::span<const double> q) const {
     if (has_scales()) return own > 0 && std::isfinite(own) ? own : exact;
     if (shares_scales()) return exact;
-    // A little less than what the bound takes, which is computed in another order.
+    // A little less than in the bound: the very end of what suits would be beyond it by its own rounding.
     const double unit = (4 - 0x1p-20) * setting.kernel.arithmetic.unit;
     ScaleInterval suits = scales;
     for (std::size_t i = 0; i < y.size(); ++i) {

@@ -106,7 +106,7 @@ struct RowNeeds {
   bool keeps_order = false;       // so are their elements, wherever weight and bias run
   bool in_tiles = false;          // a few at a time will do, of tiles that are held
   bool any_dtype = false;         // the output dtype need be no float
-  bool over_rows = false;         // variances are: a row may be as short as it likes
+  bool over_rows = false;         // variances are: ddof may be as large as a row
   std::int64_t bytes_beside = 0;  // of what is read along with each element of x
   bool given = false;  // statistics are: rows may be parts of those of the normalized axes
   std::optional<std::int64_t> scale_group{};  // as of Quantization: rows have scales

@@ -36,7 +36,7 @@ bool saves(const QuantizedContext& asked, double) {
 bool is_int8(const QuantizedContext& asked, double) {
   return asked.quantization.dtype == DType::int8;
 }
-// Whether q may have to saturate at an end: a scale that was made for y leaves nothing beyond it.
+// Whether y may be beyond an end of q: a scale that was made for y leaves nothing there.
 bool saturates(const QuantizedContext& asked, double end) {
   const Quantization& by = asked.quantization;
   return asked.is_given || asked.has_saved_scales || by.qmax > end ||
@@ -153,7 +153,7 @@ constexpr Change kChanges[] = {
     {"amax-before-bias",
      [](const QuantizedContext& asked, double) { return computes(asked, 0) && asked.has_bias; },
      [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.amax_of = row.before_bias.y; }},
-    // Signs decide it, of one element in a tensor.
+    // It shows where the largest |y| is negative: inputs of mutants need not have that.
     {"amax-without-abs",
      [](const QuantizedContext& asked, double) { return computes(asked, 0) && !asked.is_written; },
      [](const RowOfKernel&, double, QuantizedRule& rule) {
@@ -186,7 +186,7 @@ constexpr Change kChanges[] = {
        rule.last = QuantizedRule::Last::zero;
        rule.has_no_scale = true;  // of zeros it may be any
      }},
-    // Only exact ties tell it, of which inputs may have none.
+    // It shows in exact ties: inputs of mutants need not have any.
     {"half-away", [](const QuantizedContext& asked, double) { return !asked.is_written; },
      change_last<QuantizedRule::Last::half_away>},
     {"truncated", always, change_last<QuantizedRule::Last::truncated>},
@@ -205,11 +205,11 @@ constexpr Change kChanges[] = {
     {"saturates-at-{}",
      [](const QuantizedContext& asked, double end) {
        const DType dtype = asked.quantization.dtype;
-       const double next = dtype == DType::int8              ? 127
-                           : dtype == DType::float8_e4m3fn   ? 240
-                           : dtype == DType::float8_e4m3fnuz ? 224
-                                                             : 0;
-       return end == next && saturates(asked, end);
+       const double early = dtype == DType::int8              ? 127
+                            : dtype == DType::float8_e4m3fn   ? 240
+                            : dtype == DType::float8_e4m3fnuz ? 224
+                                                              : 0;
+       return end == early && saturates(asked, end);
      },
      [](const RowOfKernel&, double end, QuantizedRule& rule) { rule.end = end; }, kEnds},
     {"zero-point", is_int8,

@@ -48,9 +48,9 @@ class QuantizedGrid {
   // Toward zero, or away from it.
   double truncated(double v) const { return saturated(format_.truncated(v)); }
   double away(double v) const;
-  // Of two numbers that are as near the one farther from zero.
+  // To nearest, ties away from zero.
   double half_away(double v) const;
-  // What is beyond the greatest number is not finite.
+  // To nearest; beyond the greatest number it is NaN or infinity.
   double unsaturated(double v) const {
     const double one = format_.rounded(v);
     return std::isinf(one) && !format_.has_infinity() ? kNan : one;
@@ -76,7 +76,7 @@ struct QuantizedRule {
     unsaturated,
     zero
   } last = Last::nearest;
-  double end = kInfinity;   // q saturates there already
+  double end = kInfinity;   // where |q| ends, if that is before the dtype's end
   bool drops_nan = false;   // of the numbers whose largest is amax
   bool multiplies = false;  // the scale that is saved is 1 / scale
   bool has_no_scale = false;
