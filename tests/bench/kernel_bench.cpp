@@ -40,7 +40,7 @@ using lnorm::DType;
 constexpr std::int64_t kBytes = std::int64_t{128} << 20;  // of the input
 
 // A tensor of normally distributed numbers (integers: small ones) and room for its result, made
-// once per dtype.
+// once per pair of dtypes.
 struct Buffers {
   DType in;
   DType out;
@@ -72,11 +72,11 @@ void fill(Buffers& buffers) {
   }
 }
 
-Buffers& buffers_of(DType in) {
+Buffers& buffers_of(DType in, DType out) {
   static Buffers buffers{DType::float64, DType::float64, {}, {}};
-  if (!buffers.x.empty() && buffers.in == in) return buffers;
+  if (!buffers.x.empty() && buffers.in == in && buffers.out == out) return buffers;
   buffers.in = in;
-  buffers.out = lnorm::is_floating(in) ? in : DType::float32;
+  buffers.out = out;
   const auto elements = static_cast<std::size_t>(kBytes) / lnorm::item_size(in);
   std::free(buffers.x.data());
   std::free(buffers.y.data());
@@ -105,7 +105,7 @@ void measure(benchmark::State& state, Buffers& buffers, std::int64_t items, int 
 }
 
 void copy(benchmark::State& state, int threads) {
-  Buffers& b = buffers_of(DType::float32);
+  Buffers& b = buffers_of(DType::float32, DType::float32);
   measure(state, b, kBytes / 4096, threads, [&](std::int64_t first, std::int64_t count) {
     std::memcpy(b.y.data() + first * 4096, b.x.data() + first * 4096,
                 static_cast<std::size_t>(count) * 4096);
@@ -114,7 +114,7 @@ void copy(benchmark::State& state, int threads) {
 
 #ifdef __SSE2__
 void copy_non_temporal(benchmark::State& state, int threads) {
-  Buffers& b = buffers_of(DType::float32);
+  Buffers& b = buffers_of(DType::float32, DType::float32);
   measure(state, b, kBytes / 4096, threads, [&](std::int64_t first, std::int64_t count) {
     const std::byte* from = b.x.data() + first * 4096;
     std::byte* to = b.y.data() + first * 4096;
@@ -127,9 +127,9 @@ void copy_non_temporal(benchmark::State& state, int threads) {
 }
 #endif
 
-void layer_norm(benchmark::State& state, const lnorm::Backend& backend, DType dtype,
+void layer_norm(benchmark::State& state, const lnorm::Backend& backend, DType in, DType out,
                 std::int64_t width, int threads) {
-  Buffers& b = buffers_of(dtype);
+  Buffers& b = buffers_of(in, out);
   const auto in_row = width * static_cast<std::int64_t>(lnorm::item_size(b.in));
   const auto out_row = width * static_cast<std::int64_t>(lnorm::item_size(b.out));
   const lnorm::Affine affine;
@@ -142,7 +142,7 @@ void layer_norm(benchmark::State& state, const lnorm::Backend& backend, DType dt
 #ifdef LNORM_BENCH_ONEDNN
 void onednn(benchmark::State& state, std::int64_t width, int threads) {
   using dnnl::memory;
-  Buffers& b = buffers_of(DType::float32);
+  Buffers& b = buffers_of(DType::float32, DType::float32);
   omp_set_num_threads(threads);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
         add(
             backend.name + shape + suffix,
             [&backend](auto& state, std::int64_t w, int t) {
-              layer_norm(state, backend, DType::float32, w, t);
+              layer_norm(state, backend, DType::float32, DType::float32, w, t);
             },
             width, threads);
       }
@@ -210,18 +210,29 @@ int main(int argc, char** argv) {
       add(
           lnorm::concat(best.name, "/float32/width:", width, suffix),
           [&best](auto& state, std::int64_t w, int t) {
-            layer_norm(state, best, DType::float32, w, t);
+            layer_norm(state, best, DType::float32, DType::float32, w, t);
           },
           width, threads);
     }
     for (const DType dtype : {DType::float16, DType::bfloat16, DType::float64, DType::int8,
                               DType::uint8, DType::int16, DType::uint16, DType::int32,
                               DType::uint32, DType::int64, DType::uint64, DType::boolean}) {
+      const DType out = lnorm::is_floating(dtype) ? dtype : DType::float32;
       for (const std::int64_t width : {64, 768, 65536}) {
         add(
             lnorm::concat(best.name, "/", lnorm::name(dtype), "/width:", width, suffix),
-            [&best, dtype](auto& state, std::int64_t w, int t) {
-              layer_norm(state, best, dtype, w, t);
+            [&best, dtype, out](auto& state, std::int64_t w, int t) {
+              layer_norm(state, best, dtype, out, w, t);
+            },
+            width, threads);
+      }
+    }
+    for (const DType out : {DType::float8_e4m3fn, DType::float8_e5m2}) {
+      for (const std::int64_t width : {64, 768, 65536}) {
+        add(
+            lnorm::concat(best.name, "/bfloat16-to-", lnorm::name(out), "/width:", width, suffix),
+            [&best, out](auto& state, std::int64_t w, int t) {
+              layer_norm(state, best, DType::bfloat16, out, w, t);
             },
             width, threads);
       }

@@ -2,6 +2,7 @@
 
 #include <iomanip>
 
+#include "lnorm/core/dtype_table.hpp"
 #include "lnorm/kernel/softmax.hpp"
 #include "support/narrowed.hpp"
 
@@ -12,30 +13,13 @@ using lnorm::DType;
 double uniform(Random& random) { return std::uniform_real_distribution<double>(-1, 1)(random); }
 double normal(Random& random) { return std::normal_distribution<double>()(random); }
 
-double largest_finite(DType dtype) {
-  if (dtype == DType::float8_e4m3fn) return 448;
-  if (dtype == DType::float8_e5m2) return 57344;
-  if (dtype == DType::float16) return 65504;
-  if (dtype == DType::bfloat16) return 0x1.fep127;
-  if (dtype == DType::float32) return std::numeric_limits<float>::max();
-  return std::numeric_limits<double>::max();
-}
+double largest_finite(DType dtype) { return lnorm::float_format(dtype).greatest; }
 
 double smallest_positive(DType dtype) {
-  if (dtype == DType::float8_e4m3fn) return 0x1p-9;
-  if (dtype == DType::float8_e5m2) return 0x1p-16;
-  if (dtype == DType::float16) return 0x1p-24;
-  if (dtype == DType::bfloat16) return 0x1p-133;
-  if (dtype == DType::float32) return std::numeric_limits<float>::denorm_min();
-  return std::numeric_limits<double>::denorm_min();
+  return std::ldexp(1.0, lnorm::float_format(dtype).least_exponent);
 }
 
-double ulp_of_1(DType dtype) {
-  return dtype == DType::float64    ? 0x1p-52
-         : dtype == DType::float32  ? 0x1p-23
-         : dtype == DType::bfloat16 ? 0x1p-7
-                                    : 0x1p-10;
-}
+double ulp_of_1(DType dtype) { return std::ldexp(1.0, 1 - lnorm::float_format(dtype).precision); }
 
 const std::vector<Recipe>& float_recipes() {
   static const std::vector<Recipe> recipes{

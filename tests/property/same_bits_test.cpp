@@ -17,8 +17,9 @@ using lnorm::Affine;
 using lnorm::DType;
 using lnorm::Formula;
 
-constexpr std::array kAnyFloats{DType::float8_e4m3fn, DType::float8_e5m2, DType::float16,
-                                DType::bfloat16,      DType::float32,     DType::float64};
+constexpr std::array kAnyFloats{DType::float8_e4m3fn, DType::float8_e5m2, DType::float8_e4m3fnuz,
+                                DType::float16,       DType::bfloat16,    DType::float32,
+                                DType::float64};
 
 // Those that are to agree, the portable one first.
 std::vector<const lnorm::Backend*> fast_backends() {
@@ -241,8 +242,10 @@ TEST_CASE("a bias that cancels a row in parts is seen before anything is written
 
 // The portable kernel has no results from floats (kernel/floats-inl.hpp). Every y here lies next to a tie, as near as a float x
 // brings it: where bounds are half of what they must be, results go to the wrong side.
-TEST_CASE("16-bit results from floats are those from doubles, beside every tie", "[kernel]") {
-  const DType out = GENERATE(DType::float16, DType::bfloat16);
+TEST_CASE("16- and 8-bit results from floats are those from doubles, beside every tie",
+          "[kernel]") {
+  const DType out = GENERATE(DType::float16, DType::bfloat16, DType::float8_e4m3fn,
+                             DType::float8_e5m2, DType::float8_e4m3fnuz);
   const double mean = GENERATE(0.0, 0.3, 7.0, 3e4);  // in deviations
   const int terms = GENERATE(range(0, 4));           // 1: a weight, 2: a bias
   Random random(static_cast<std::uint64_t>(terms));
@@ -260,7 +263,7 @@ TEST_CASE("16-bit results from floats are those from doubles, beside every tie",
     const double b = drawn(2, 0);
     append(weight, static_cast<float>(w));
     append(bias, static_cast<float>(b));
-    const double y = lnorm::rounded(2 + uniform(random), out);
+    const double y = lnorm::rounded(1.8 + uniform(random), out);
     const double tie = y + std::ldexp(ulp_of_1(out) / 2, std::ilogb(y));
     append(x, static_cast<float>((tie - b) / w / rstd + mean / rstd));
   }

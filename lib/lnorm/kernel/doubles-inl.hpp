@@ -178,13 +178,13 @@ HWY_INLINE void write_stretch(const Elements& d, std::int64_t n, const DoubleSta
   });
 }
 
-// Writes results of 16 bits in floats, where they may go so.
+// Writes results of 16 and 8 bits in floats, where they may go so.
 bool write_in_floats(const RowsIn& part, const DoubleStatistics& s, const Affine& affine,
                      const RowPlace& place, const RowsOut& y, const Resolver& resolver) {
   if (!affine.have_floats() || !fits_floats(part, y.dtype)) return false;
   const FloatStatistics floats(s, affine);
   if (!floats.are_usable) return false;
-  with_type<BFloat16, Float16>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+  with_narrow(y.dtype, [&]<class Out>(Out) HWY_ATTR {
     if constexpr (kFitsFloats<Out>) {
       alignas(64) float x[kChunk + kFloats];
       for_each_part(part, [&](std::int64_t start, const RowsIn& some) HWY_ATTR {

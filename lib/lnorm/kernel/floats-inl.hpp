@@ -1,4 +1,4 @@
-// Results of 16 bits from floats, of which a vector holds twice as many as doubles (docs/numbers.md, "Results in floats").
+// Results of 16 and 8 bits from floats, of which a vector holds twice as many as doubles (docs/numbers.md, "Results in floats").
 
 #if defined(LNORM_KERNEL_FLOATS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LNORM_KERNEL_FLOATS_INL_HPP_
@@ -26,13 +26,19 @@ constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
 
 // Whether results of Out come from floats. One float at a time gains nothing.
 template <class Out>
-constexpr bool kFitsFloats = kFloats > 1 && (std::is_same_v<Out, BFloat16> ||
-                                             (std::is_same_v<Out, Float16> && kHasFloat16));
+constexpr bool kFitsFloats = kFloats > 1 && kSize<Out> <= 2 &&
+                             (!std::is_same_v<Out, Float16> || kHasFloat16);
+
+// Calls use(Out()) with the type of results that may come from floats.
+template <class Use>
+HWY_INLINE bool with_narrow(DType out, const Use& use) {
+  return with_type<BFloat16, Float16, Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(out, use);
+}
 
 // Whether elements and results are of dtypes that have code here.
 inline bool fits_floats(const RowsIn& x, DType out) {
   bool fits = false;
-  with_type<BFloat16, Float16>(out, [&]<class Out>(Out) { fits = kFitsFloats<Out>; });
+  with_narrow(out, [&]<class Out>(Out) { fits = kFitsFloats<Out>; });
   return fits && with_floats(x, [](auto) {});
 }
 
@@ -90,8 +96,13 @@ struct HalvesOfFloats {
   hn::Vec<Bits16> y;
   hn::Vec<Tag> undecided;
 
-  // Of numbers that lie strictly between low and high, unless these are the same.
-  HWY_INLINE HalvesOfFloats(hn::Vec<Floats> low, hn::Vec<Floats> high) {
+  struct Limit {  // they have none
+    explicit Limit(const RowsOut&) {}
+  };
+  // Of numbers within an error, but not at its ends, unless it is 0.
+  HWY_INLINE HalvesOfFloats(hn::Vec<Floats> value, hn::Vec<Floats> error, const Limit&) {
+    const auto low = hn::Sub(value, error);
+    const auto high = hn::Add(value, error);
     if constexpr (kIsFloat16) {
       const hn::Rebind<hwy::float16_t, Floats> halves;
       y = hn::BitCast(Bits16(), hn::DemoteTo(halves, low));
@@ -108,6 +119,32 @@ struct HalvesOfFloats {
     }
   }
 };
+
+// The same in a float8.
+template <class Out>
+struct BytesOfFloats {
+  using Tag = hn::RebindToUnsigned<Floats>;
+
+  hn::Vec<hn::Rebind<std::uint8_t, Floats>> y;
+  hn::Vec<Tag> undecided;
+
+  struct Limit {
+    hn::Vec<Floats> most;
+    explicit Limit(const RowsOut& y) : most(hn::Set(Floats(), most_of(y))) {}
+  };
+  HWY_INLINE BytesOfFloats(hn::Vec<Floats> value, hn::Vec<Floats> error, const Limit& limit) {
+    const Float8Bits<Out, Floats> rounded(value, limit.most);
+    // Twice the error is less than what is left to any such point, on either side. The sign is known as well.
+    const auto is_near = hn::Not(hn::Gt(rounded.from_halfway(), hn::Add(error, error)));
+    const auto may_be_zero = hn::Lt(hn::Abs(value), error);
+    y = rounded.bytes();
+    undecided = hn::BitCast(Tag(), hn::VecFromMask(Floats(), hn::Or(is_near, may_be_zero)));
+  }
+};
+
+template <class Out>
+using ResultsOfFloats =
+    std::conditional_t<kSize<Out> == 1, BytesOfFloats<Out>, HalvesOfFloats<Out>>;
 
 // The statistics of a row in floats.
 struct FloatStatistics {
@@ -153,7 +190,7 @@ struct FloatStatistics {
 
 template <class Out, bool is_far, bool has_weight, bool has_bias>
 struct FloatWriter
-    : GroupWriter<FloatWriter<Out, is_far, has_weight, has_bias>, Out, HalvesOfFloats<Out>> {
+    : GroupWriter<FloatWriter<Out, is_far, has_weight, has_bias>, Out, ResultsOfFloats<Out>> {
   using Vector = hn::Vec<Floats>;
 
   // Of |xhat weight| and of |y|. Roundings: of rstd and of its product; two of the deviation from a mean that is far, or one of the
@@ -168,19 +205,21 @@ struct FloatWriter
   Vector at_center;
   Vector exact;
   Vector error;
+  [[no_unique_address]] typename ResultsOfFloats<Out>::Limit limit;
 
-  HWY_INLINE explicit FloatWriter(const FloatStatistics& s)
+  HWY_INLINE FloatWriter(const FloatStatistics& s, const RowsOut& y)
       : mean_high(set(s.mean_high)),
         mean_low(set(s.mean_low)),
         rstd(set(s.rstd)),
         at_center(set(s.at_center)),
         exact(set(s.exact)),
-        error(set(s.error)) {}
+        error(set(s.error)),
+        limit(y) {}
 
   static HWY_INLINE Vector set(float value) { return hn::Set(Floats(), value); }
 
-  HWY_INLINE HalvesOfFloats<Out> results(const DecodedFloats& elements, std::int64_t i,
-                                         const FloatTermsAt& terms) const {
+  HWY_INLINE ResultsOfFloats<Out> results(const DecodedFloats& elements, std::int64_t i,
+                                          const FloatTermsAt& terms) const {
     Vector d = elements(i);
     Vector lost = hn::IfThenZeroElse(hn::Eq(d, exact), error);
     if constexpr (is_far) d = hn::Sub(hn::Sub(d, mean_high), mean_low);
@@ -195,7 +234,7 @@ struct FloatWriter
       y = hn::Add(product, hn::LoadU(Floats(), terms.bias + (i & terms.of_index)));
       lost = hn::MulAdd(hn::Abs(y), set(kOfSum), lost);
     }
-    return {hn::Sub(y, lost), hn::Add(y, lost)};
+    return {y, lost, limit};
   }
 };
 
@@ -212,11 +251,11 @@ template <class Out, bool is_far, bool has_weight, bool has_bias>
 HWY_NOINLINE void write_part(const FloatPart& part, const FloatStatistics& s, const Affine& affine,
                              const RowsOut& y, const Resolver& resolver) {
   alignas(64) float same[2 * kFloats];
-  const FloatWriter<Out, is_far, has_weight, has_bias> writer(s);
+  const FloatWriter<Out, is_far, has_weight, has_bias> writer(s, y);
   writer.write(part.x, part.count, FloatTermsAt(affine, part.number, same), y.data, y.non_temporal,
                [&](std::int64_t i, std::byte* to) {
                  const double result = resolver.resolve(part.first + i, {part.x.x[i], 0});
-                 store(&result, 1, dtype_of<Out>(), to);
+                 store(&result, 1, dtype_of<Out>(), to, y.saturates);
                });
 }
 

@@ -37,12 +37,10 @@ struct Int8Bytes {
 template <class Out>
 struct Float8Bytes {
   using Bits = hn::Vec<Words>;
-  Float8Writer<Out> writer;
-  explicit Float8Bytes(const RowsOut& q) : writer(q) {}
+  hn::Vec<F> most;
+  explicit Float8Bytes(const RowsOut& q) : most(hn::Set(F(), most_of(q))) {}
 
-  HWY_INLINE Bits rounded(hn::Vec<F> value) const {
-    return writer.bits(writer.aligned(value), value);
-  }
+  HWY_INLINE Bits rounded(hn::Vec<F> value) const { return Float8Bits<Out, F>(value, most).bits(); }
   static HWY_INLINE void store(Bits bits, std::byte* to) {
     const hn::RebindToSigned<F> integers;
     const hn::Rebind<std::uint8_t, D> bytes;

@@ -224,14 +224,16 @@ HWY_INLINE void store_results(hn::Vec<F> y, std::byte* to) {
   }
 }
 
-// 16-bit results as they are.
+// Results of 16 and 8 bits as they are.
+template <class Out>
+using BitsOf = std::conditional_t<kSize<Out> == 1, std::uint8_t, std::uint16_t>;
 template <class Out, bool stream>
-HWY_INLINE void store_results(hn::Vec<hn::Rebind<std::uint16_t, Floats>> y, std::byte* to) {
-  const hn::Rebind<std::uint16_t, Floats> halves;
+HWY_INLINE void store_results(hn::Vec<hn::Rebind<BitsOf<Out>, Floats>> y, std::byte* to) {
+  const hn::Rebind<BitsOf<Out>, Floats> bits;
   if constexpr (stream) {
-    hn::Stream(y, halves, reinterpret_cast<std::uint16_t*>(to));
+    hn::Stream(y, bits, reinterpret_cast<BitsOf<Out>*>(to));
   } else {
-    hn::StoreU(y, halves, reinterpret_cast<std::uint16_t*>(to));
+    hn::StoreU(y, bits, reinterpret_cast<BitsOf<Out>*>(to));
   }
 }
 
@@ -334,85 +336,88 @@ struct PartResolver {
   }
 };
 
-// Results that are rounded to float already, as Float8: right but where a float lies halfway between two numbers of
-// Float8, for what was rounded then decides.
-template <class Out>
-struct Float8Writer {
+// The greatest size of a float that is rounded to a float8; far beyond the greatest number where that is no limit.
+inline float most_of(const RowsOut& y) {
+  return y.saturates ? static_cast<float>(float_format(y.dtype).greatest) : 0x1p20F;
+}
+
+// A vector of floats, as Float8.
+template <class Out, class Tag>
+struct Float8Bits {
   static constexpr int kMantissa = Out::kMantissaBits;
   static constexpr std::uint32_t kMin = 127 + lnorm::detail::kMinNormal<Out>;
-  static constexpr F kFloats{};
-
-  hn::Vec<F> most;  // of a result; far beyond the greatest number where that is no limit
-
-  HWY_INLINE explicit Float8Writer(const RowsOut& y)
-      : most(hn::Set(kFloats,
-                     y.saturates ? static_cast<float>(float_format(y.dtype).greatest) : 0x1p20F)) {}
+  static constexpr Tag kFloats{};
+  static constexpr hn::RebindToUnsigned<Tag> kBits{};
+  using Vector = hn::Vec<Tag>;
+  using Bits = hn::Vec<hn::RebindToUnsigned<Tag>>;
 
   // |y| and a number whose last place is that of the result, so that their sum is rounded there.
-  struct Aligned {
-    hn::Vec<Words> exponent;
-    hn::Vec<F> size;
-    hn::Vec<F> aligner;
-    hn::Vec<F> sum;
-  };
-  HWY_INLINE Aligned aligned(hn::Vec<F> y) const {
-    Aligned a;
-    a.size = hn::Min(hn::Abs(y), most);
-    a.exponent = hn::Max(hn::ShiftRight<23>(hn::BitCast(kWords, a.size)), hn::Set(kWords, kMin));
-    a.aligner = power(hn::Add(a.exponent, hn::Set(kWords, 23U - kMantissa)));
-    a.sum = hn::Add(a.size, a.aligner);
-    return a;
-  }
-  static HWY_INLINE hn::Vec<F> power(hn::Vec<Words> exponent) {
+  Vector y;
+  Vector size;
+  Bits exponent;
+  Vector aligner;
+  Vector sum;
+
+  HWY_INLINE Float8Bits(Vector number, Vector most)
+      : y(number),
+        size(hn::Min(hn::Abs(y), most)),
+        exponent(hn::Max(hn::ShiftRight<23>(hn::BitCast(kBits, size)), hn::Set(kBits, kMin))),
+        aligner(power(hn::Add(exponent, hn::Set(kBits, 23U - kMantissa)))),
+        sum(hn::Add(size, aligner)) {}
+
+  static HWY_INLINE Vector power(Bits exponent) {
     return hn::BitCast(kFloats, hn::ShiftLeft<23>(exponent));
   }
 
-  HWY_INLINE hn::Mask<F> is_halfway(const Aligned& a) const {
-    const auto rest = hn::Abs(hn::Sub(a.size, hn::Sub(a.sum, a.aligner)));
-    return hn::Eq(rest, power(hn::Sub(a.exponent, hn::Set(kWords, 1U + kMantissa))));
+  // How far |y| is from the next point halfway between two results; above a power of two that below it may be nearer, by half.
+  HWY_INLINE Vector from_halfway() const {
+    const auto rest = hn::Abs(hn::Sub(size, hn::Sub(sum, aligner)));
+    return hn::Sub(power(hn::Sub(exponent, hn::Set(kBits, 1U + kMantissa))), rest);
   }
 
   // The significand stands in the last bits of the sum.
-  HWY_INLINE hn::Vec<Words> bits(const Aligned& a, hn::Vec<F> y) const {
+  HWY_INLINE Bits bits() const {
     const auto significand =
-        hn::And(hn::BitCast(kWords, a.sum), hn::Set(kWords, (4U << kMantissa) - 1));
-    const auto binades = hn::Sub(a.exponent, hn::Set(kWords, kMin));
-    const auto size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
-                              hn::Set(kWords, std::uint32_t{Out::kBeyond}));
-    auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(kWords, y)), hn::Set(kWords, 0x80U));
+        hn::And(hn::BitCast(kBits, sum), hn::Set(kBits, (4U << kMantissa) - 1));
+    const auto binades = hn::Sub(exponent, hn::Set(kBits, kMin));
+    const auto of_size = hn::Min(hn::Add(hn::ShiftLeft<kMantissa>(binades), significand),
+                                 hn::Set(kBits, std::uint32_t{Out::kBeyond}));
+    auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(kBits, y)), hn::Set(kBits, 0x80U));
     if constexpr (Out::kNan == 0x80) {  // it has no -0
-      sign = hn::IfThenZeroElse(hn::Eq(size, hn::Zero(kWords)), sign);
+      sign = hn::IfThenZeroElse(hn::Eq(of_size, hn::Zero(kBits)), sign);
     }
-    return hn::Or(size, sign);
+    return hn::Or(of_size, sign);
   }
 
-  // floats: with room for a vector behind them, as out. resolve(i) gives the float of result i that is one of Float8.
-  template <class Resolve>
-  HWY_INLINE void write(float* floats, std::int64_t n, std::byte* out,
-                        const Resolve& resolve) const {
-    const hn::RebindToSigned<F> integers;
-    const hn::Rebind<std::uint8_t, D> bytes;
-    for (std::int64_t i = 0; i < n; i += kWidth) {
-      auto y = hn::Load(kFloats, floats + i);
-      Aligned a = aligned(y);
-      if (HWY_UNLIKELY(!hn::AllFalse(kFloats, is_halfway(a)))) {
-        resolve_halfway(floats, i, std::min(n, i + kWidth), resolve);
-        y = hn::Load(kFloats, floats + i);
-        a = aligned(y);
-      }
-      hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(integers, bits(a, y))), bytes,
-                 reinterpret_cast<std::uint8_t*>(out + i));
-    }
-  }
-
-  template <class Resolve>
-  HWY_NOINLINE void resolve_halfway(float* floats, std::int64_t i, std::int64_t end,
-                                    const Resolve& resolve) const {
-    for (; i < end; ++i) {
-      if (hn::AllTrue(kFloats, is_halfway(aligned(hn::Set(kFloats, floats[i]))))) resolve(i);
-    }
+  HWY_INLINE auto bytes() const {
+    const hn::Rebind<std::uint8_t, Tag> narrow;
+    return hn::DemoteTo(narrow, hn::BitCast(hn::RebindToSigned<Tag>(), bits()));
   }
 };
+
+// Results that are rounded to float already, as Float8: right but where a float lies halfway between two numbers of
+// Float8, for what was rounded then decides. floats: with room for a vector behind them, as out. resolve(i) gives the float of
+// result i that is one of Float8.
+template <class Out, class Resolve>
+HWY_INLINE void write_bytes(float* floats, std::int64_t n, float most, std::byte* out,
+                            const Resolve& resolve) {
+  constexpr F kFloats{};
+  const auto limit = hn::Set(kFloats, most);
+  const auto zero = hn::Zero(kFloats);
+  for (std::int64_t i = 0; i < n; i += kWidth) {
+    Float8Bits<Out, F> y(hn::Load(kFloats, floats + i), limit);
+    const auto from_halfway = y.from_halfway();
+    if (HWY_UNLIKELY(!hn::AllFalse(kFloats, hn::Eq(from_halfway, zero)))) {
+      alignas(64) float distances[kWidth];
+      hn::Store(from_halfway, kFloats, distances);
+      for (std::int64_t j = i; j < std::min(n, i + kWidth); ++j) {
+        if (distances[j - i] == 0) resolve(j);
+      }
+      y = Float8Bits<Out, F>(hn::Load(kFloats, floats + i), limit);
+    }
+    hn::StoreU(y.bytes(), hn::Rebind<std::uint8_t, F>(), reinterpret_cast<std::uint8_t*>(out + i));
+  }
+}
 
 // Writes up to a chunk of either float8 by way of floats, which write_floats(out) writes, and resolve decides.
 template <class WriteFloats>
@@ -424,8 +429,8 @@ void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
   write_floats(place_of(0));
   std::fill_n(floats + n, kWidth, 0.0F);
   with_type<Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
-    Float8Writer<Out>(y).write(floats, n, results,
-                               [&](std::int64_t i) { resolve(i, place_of(i)); });
+    write_bytes<Out>(floats, n, most_of(y), results,
+                     [&](std::int64_t i) { resolve(i, place_of(i)); });
   });
   std::memcpy(y.data, results, static_cast<std::size_t>(n));
 }

@@ -33,18 +33,22 @@ bool short_rows(const RowSetting& setting, const RowsIn& x, const RowsOut& y) {
   const bool has_one_run = repeat == 1 || (repeat >= x.row_length && affine.steps().empty());
   const bool goes = fits_doubles(x.dtype, y.dtype) && x.row_length <= kChunk && has_one_run &&
                     affine.is_within(kMaxDoubleAffine);
-  return goes && with_type<Float16, BFloat16, float>(y.dtype, [&]<class Out>(Out) {
-           if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty() &&
-               affine.layout().is_plain()) {
-             return TinyRows<Out>(setting, x, y).run();
-           }
-           if constexpr (kFitsFloats<Out>) {
-             if (fits_floats(x, y.dtype) && affine.have_floats()) {
-               return ChunkRows<Out, float>(setting, x, y).run();
-             }
-           }
-           ChunkRows<Out, double>(setting, x, y).run();
-         });
+  if (!goes) return false;
+  const auto run_floats = [&]<class Out>(Out) {
+    if constexpr (kFitsFloats<Out>) ChunkRows<Out, float>(setting, x, y).run();
+  };
+  const bool fits = fits_floats(x, y.dtype) && affine.have_floats();
+  if (is_float8(y.dtype)) {
+    return fits && affine.steps().empty() && with_narrow(y.dtype, run_floats);
+  }
+  return with_type<Float16, BFloat16, float>(y.dtype, [&]<class Out>(Out) {
+    if (x.row_length <= TinyRows<Out>::kMaxElements && affine.steps().empty() &&
+        affine.layout().is_plain()) {
+      return TinyRows<Out>(setting, x, y).run();
+    }
+    if (fits) return run_floats(Out());
+    ChunkRows<Out, double>(setting, x, y).run();
+  });
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ HWY_INLINE void store_sums(V a, V b, double* to) {
 // for many rows at once, if these follow each other: so every step is taken for some rows before the next one is.
 constexpr std::int64_t kMaxChunkRows = 16;  // at once
 
-// Element: double, or float for outputs of 16 bits.
+// Element: double, or float for outputs of 16 and 8 bits.
 template <class Out, class Element>
 class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
  public:
@@ -277,8 +277,9 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
         continue;
       }
       const FloatPart part{{elements_ + row_ * n_, begin_next(row_), item_}, n_, 0, first_number()};
-      write_floats<Out>(part, s, setting_.affine, {out<Out>(row_), y_.dtype, y_.non_temporal},
-                        *this);
+      RowsOut y = y_;
+      y.data = out<Out>(row_);
+      write_floats<Out>(part, s, setting_.affine, y, *this);
       finish_row(part.number);
     }
   }
@@ -314,8 +315,10 @@ class ChunkRows final : public Resolver, ShortDoubleRows<kMaxChunkRows> {
 
   void finish_row(std::int64_t number) {
     if (resolver_) resolver_.reset();
-    for (const AffineStep& step : setting_.affine.steps()) {
-      step_row<Out>(step, out<Out>(row_), n_, number);
+    if constexpr (kSize < Out >> 1) {
+      for (const AffineStep& step : setting_.affine.steps()) {
+        step_row<Out>(step, out<Out>(row_), n_, number);
+      }
     }
   }
 
