@@ -41,6 +41,15 @@ json report_of(const Words& words) {
   return support::parsed_json(directory.run("check"_w + words + "--json"_w).out);
 }
 
+json numbers(const std::vector<std::size_t>& shape, unsigned seed, std::size_t axis = 0) {
+  static std::mt19937_64 random;
+  if (axis == 0) random.seed(seed);
+  if (axis == shape.size()) return std::normal_distribution<double>()(random);
+  json all = json::array();
+  for (std::size_t i = 0; i < shape[axis]; ++i) all.push_back(numbers(shape, seed, axis + 1));
+  return all;
+}
+
 struct Checks : Workplace {
   Checks() {
     write("x.json", "[[1, 2, 4], [3, 3, 9]]");
@@ -615,6 +624,9 @@ TEST_CASE("what few numbers tell is named, and no chance", "[check]") {
   // One row, in 16 bits.
   files.write("row.json", "[2.5, 1.25, 3, 2, 1.75, 0.5, 2.25, 4, 3.5]");
   CHECK(cause_of(found("row.json --dtype float16 --eps 0.5", "row.json y.npy")) == "eps=0.5");
+  // In more bits one row tells a plain number, and no other, which any kernel would have.
+  CHECK(cause_of(found("row.json --dtype float32 --eps 0.123", "row.json y.npy")) == "eps=0.123");
+  CHECK(cause_of(found("row.json --dtype float32 --eps 0.1234567", "row.json y.npy")) == "none");
   // Rows of two elements are lines by any weight.
   files.write("two.json", "[[1, 3], [2, 9], [4, 3], [-1, 5]]");
   const std::string two = " --dtype float32 --weight [2,3]";
@@ -641,6 +653,39 @@ TEST_CASE("what few numbers tell is named, and no chance", "[check]") {
   files.write("y.json", "[-1, 4]");
   files.write("pair.json", "[1, 2]");
   CHECK(cause_of(support::parsed_json(files.run("check pair.json y.json --json"_w).out)) == "none");
+}
+
+TEST_CASE("blocks of whole channels are groups, and sums over rows are averaged over these",
+          "[check]") {
+  const Checks files;
+  files.write("image.json", numbers({2, 8, 64}, 1).dump());
+  files.output("image.json --groups 8 -o y.npy"_w);
+  CHECK(cause_of(support::parsed_json(
+            files.run("check image.json y.npy --groups 4 --json"_w).out)) == "groups-8");
+  files.write("square.json", numbers({12, 12}, 1).dump());
+  files.write("dy.json", numbers({12, 12}, 2).dump());
+  files.output("grad square.json --dy dy.json --dbias dbias.json"_w);
+  json dbias = json::parse(files.read("dbias.json"));
+  for (json& one : dbias) one = one.get<double>() / 12;
+  files.write("dbias.json", dbias.dump());
+  CHECK(contains(files.run("check square.json --dy dy.json --actual-dbias dbias.json"_w).out,
+                 "dbias-factor=1/R"));
+}
+
+TEST_CASE("float64 results have all their digits, and are as float32's only where they are",
+          "[check]") {
+  const Checks files;
+  files.write("x.json", numbers({4, 64}, 1).dump());
+  files.output("x.json -o y.json"_w);
+  json y = json::parse(files.read("y.json"));
+  y[2][5] = y[2][5].get<double>() * (1 + 1e-11);
+  files.write("y.json", y.dump());
+  const std::string one = files.run("check x.json y.json"_w).out;
+  CHECK(std::regex_search(one, std::regex("exact -?[0-9]\\.[0-9]{14,}")));
+  CHECK_FALSE(contains(one, "as far off as float32"));
+  files.output("x.json --dtype float32 -o y.npy"_w);
+  files.output("convert y.npy --dtype float64 -o wide.npy"_w);
+  CHECK(contains(files.run("check x.json wide.npy"_w).out, "as far off as float32"));
 }
 
 // The outputs of such rows are the elements themselves, or next to them: their roundings are no noise.

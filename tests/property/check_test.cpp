@@ -282,6 +282,32 @@ TEST_CASE("a kernel that computes in a narrow dtype is told", "[check]") {
     CHECK(found.verdict == Verdict::differs);
     CHECK(explanation(found) ==
           (dtype == DType::float16 ? "float16-arithmetic" : "bfloat16-arithmetic"));
+    // Noise that is larger than what the dtype rounds is none of it.
+    Kernel right = asked;
+    right.output = DType::float64;
+    Tensor noisy = emulated::run(right, x, affine.weight, affine.bias);
+    const double size = dtype == DType::float16 ? 0x1p-8 : 0x1p-5;
+    std::uniform_real_distribution<double> noise(-size, size);
+    for (double& y_of : noisy.numbers) y_of = emulated::rounded(y_of * (1 + noise(random)), dtype);
+    const Check of_noise = emulated::check(x, dtype, noisy, asked, {}, affine);
+    CHECK(of_noise.verdict == Verdict::differs);
+    CHECK(explanation(of_noise) == "none of these");
+  }
+}
+
+TEST_CASE("a factor of the variance is no other weight", "[check]") {
+  std::mt19937_64 random(29);
+  const Tensor x = emulated::input(0, 64, 100, DType::float32, random);
+  const Kernel asked{
+      DType::float32, {Order::Kind::blocks, 32}, DType::float32, DType::float32, {}, ""};
+  for (const int kind : {0, 1}) {
+    const emulated::Affine affine = emulated::affine(kind, 100, DType::float32, random);
+    Kernel wrong = asked;
+    wrong.wrong = "variance-factor=1.1";
+    const Tensor y = emulated::run(wrong, x, affine.weight, affine.bias);
+    const Check found = emulated::check(x, DType::float32, y, asked, {}, affine);
+    CHECK(found.verdict == Verdict::differs);
+    CHECK(explanation(found) == wrong.wrong);
   }
 }
 

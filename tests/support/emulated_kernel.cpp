@@ -168,6 +168,10 @@ Statistics<F> statistics(const std::vector<F>& x, std::int64_t divisor, const Ke
   const F about = kernel.wrong == "mean-in-variance" ? to<F>(0.0) : result.mean;
   for (F& term : terms) term = (term - about) * (term - about);
   result.variance = row_sum(terms, kernel) / freedom;
+  constexpr std::string_view kFactor = "variance-factor=";
+  if (kernel.wrong.starts_with(kFactor)) {
+    result.variance = result.variance * to<F>(std::stod(kernel.wrong.substr(kFactor.size())));
+  }
   if (kernel.wrong == "one-pass") {
     std::vector<F> squares = x;
     for (F& square : squares) square = square * square;

@@ -147,4 +147,13 @@ std::string shortest_text(double number, double error) {
   }
 }
 
+std::string factor_text(double factor) {
+  const double beside = std::fabs(factor - 1);
+  const bool is_near = beside > 0 && beside < 1e-3;
+  std::ostringstream text;
+  text.precision(4 - (is_near ? static_cast<int>(std::floor(std::log10(beside))) : 0));
+  text << factor;
+  return std::move(text).str();
+}
+
 }  // namespace lnorm

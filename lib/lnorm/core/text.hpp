@@ -65,6 +65,9 @@ std::string counted(long long count, std::string_view noun);
 // The number of the fewest digits within an error of it, which is not below 0.
 std::string shortest_text(double number, double error);
 
+// A factor with four digits; where it is nearly 1, four of what it is beside that.
+std::string factor_text(double factor);
+
 // "a, b or c", where last is " or ".
 template <class Words>
 std::string listed(const Words& words, std::string_view last) {

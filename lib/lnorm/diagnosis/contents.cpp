@@ -95,10 +95,7 @@ std::string fit_text(const AffectedRow& affected) {
   if (!(left <= kGoodFit * squares)) return "";
   std::ostringstream text;
   text.precision(4);
-  // What is nearly 1 has more digits.
-  if (std::fabs(scale - 1) < 1e-3) text.precision(8);
-  text << "actual is " << scale << " times the exact value";
-  text.precision(4);
+  text << "actual is " << factor_text(scale) << " times the exact value";
   if (n * offset * offset > kNoOffset * ee) {
     text << ", " << (offset < 0 ? "minus " : "plus ") << std::fabs(offset);
   }

@@ -39,11 +39,15 @@ using Changes = std::vector<const Change*>;
 // Rows of the table, the formula that they make together, and how near it is to what the rows tell: not proved yet.
 using Candidate = Proof;
 
-// What the parts of a name count in a score. Few digits go before many.
+// What the parts of a name count in a score. Few digits go before many, whatever has them.
 double parts_score(const std::vector<const NamedKernel*>& kernels) {
+  constexpr std::size_t kName = 8;
   double sum = kPart * static_cast<double>(parts_of(kernels));
   for (const NamedKernel* const kernel : kernels) {
-    if (kernel->row == nullptr) sum += static_cast<double>(2 * kernel->id.size());
+    if (kernel->row != nullptr) continue;
+    const std::string& id = kernel->id;
+    const std::size_t digits = id.find('=') == id.npos ? id.size() : id.size() - id.find('=');
+    sum += static_cast<double>(2 * (kName + digits));
   }
   return sum;
 }
@@ -435,7 +439,9 @@ class Search {
     const double square = shortest_within(factor * factor, 2 * std::fabs(factor) * error);
     const double root = std::copysign(std::sqrt(square), factor);
     if (number_text(square).size() + 1 < number_text(number).size()) {
+      if (!is_told(square, 2 * std::fabs(factor) * error)) return;
       number = shortest_within(root, 1e-9 * std::fabs(root));
+      error = 0;
     }
     const bool is_whole = std::fabs(number) == 1 || !(std::fabs(factor - 1) > error);
     const bool is_normal = std::fabs(number) >= setting_.kernel.arithmetic.smallest_normal;
@@ -443,13 +449,13 @@ class Search {
     // Of what was rounded before.
     const OutputFormat& output = setting_.output;
     if (const Change* const later =
-            add_found("factor=", number, "y is multiplied by", "", [=](Variant& v) {
+            add_found("factor=", number, error, "y is multiplied by", "", [=](Variant& v) {
               v.y_in = output;
               v.y_factor = number;
             })) {
       if (const auto candidate = combined({later})) prove(*candidate);
     }
-    add_found("factor=", number, "y is multiplied by", "", [number](Variant& v) {
+    add_found("factor=", number, error, "y is multiplied by", "", [number](Variant& v) {
       const auto scale = [number](AffineNumbers& numbers) { numbers.scale(number); };
       AffineNumbers numbers = *v.affine;
       scale(numbers);
@@ -458,9 +464,21 @@ class Search {
     });
   }
 
-  // A number that the output tells.
-  const Change* add_found(const std::string& id, double number, std::string_view words,
-                          const std::string& option, std::function<void(Variant&)> change) {
+  // Whether a number is plainer than any number is by chance, which one row tells as well.
+  bool is_told(double number, double error) const {
+    constexpr double kChance = 0.05;
+    std::string digits = number_text(number);
+    std::erase_if(digits, [](char one) { return one < '0' || one > '9'; });
+    const auto count = digits.size() - std::min(digits.size(), digits.find_first_not_of('0'));
+    const double spacing =
+        std::pow(10, std::floor(std::log10(std::fabs(number))) + 1 - static_cast<double>(count));
+    return rows_.size() > 1 || count == 1 || 2 * error <= kChance * spacing;
+  }
+
+  // A number that the output tells, within an error.
+  const Change* add_found(const std::string& id, double number, double error,
+                          std::string_view words, const std::string& option,
+                          std::function<void(Variant&)> change) {
     NamedKernel kernel{.id = id + number_text(number),
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
@@ -468,7 +486,10 @@ class Search {
     constexpr double kNearly = 0.005;
     const double right = id == "eps=" ? setting_.formula.eps : 1;
     const bool is_nearly = std::fabs(number - right) <= kNearly * std::fabs(right);
-    if (!choose_(kernel.id) || (is_nearly && sample_.rows.size() < kFewRows)) return nullptr;
+    if (!choose_(kernel.id) || (is_nearly && sample_.rows.size() < kFewRows) ||
+        !is_told(number, error)) {
+      return nullptr;
+    }
     changes_.push_back({&found_.emplace_back(std::move(kernel)), std::move(change)});
     return &changes_.back();
   }
@@ -661,7 +682,7 @@ class Search {
         !on_max);
     if (eps && eps->number > 3 * eps->error) {
       const double number = shortest_within(eps->number, 3 * eps->error);
-      take(add_found("eps=", number, "eps is", eps_option(number_text(number)),
+      take(add_found("eps=", number, 3 * eps->error, "eps is", eps_option(number_text(number)),
                      [number](Variant& v) { v.formula.eps = number; }));
     }
     const auto divisor = number_of(told, [&](const ToldRow& row) {
@@ -675,10 +696,16 @@ class Search {
     if (divisor && divisor->number > 0.5 && divisor->number < 0x1p53) {
       const double number = std::round(divisor->number);
       const std::int64_t n = context_.row_length();
+      const double freedom = formula.freedom(static_cast<double>(n));
+      const double error = 3 * freedom * divisor->error / std::pow(divisor->number, 2);
+      const double factor = shortest_within(freedom / divisor->number, error);
       if (std::fabs(number - divisor->number) <= 3 * divisor->error && divisor->error < 1) {
         take(add_found(
-            "divisor=", number, "the variance is divided by", "",
+            "divisor=", number, 3 * divisor->error, "the variance is divided by", "",
             [number, n](Variant& v) { v.formula.ddof = n - static_cast<std::int64_t>(number); }));
+      } else if (divisor->error < 0.01 * divisor->number) {
+        take(add_found("variance-factor=", factor, error, "the variance is multiplied by", "",
+                       [factor](Variant& v) { v.variance_factor = factor; }));
       }
     }
     if (formula.has_mean()) {
@@ -691,9 +718,10 @@ class Search {
         }
         for (const double number : numbers) {
           if (number == 0 || number == 1 || number == 2) continue;
-          take(add_found("mean-factor=", number, "the mean is multiplied by", "",
+          const double error = 3 * factor->error;
+          take(add_found("mean-factor=", number, error, "the mean is multiplied by", "",
                          [number](Variant& v) { v.mean_factor = number; }));
-          take(add_found("mean-factor=", number,
+          take(add_found("mean-factor=", number, error,
                          "in the variance as well, the mean is multiplied by", "",
                          [number](Variant& v) {
                            v.mean_factor = number;
@@ -1139,8 +1167,9 @@ std::vector<FormulaFit> ranked(
   const auto is_listed = [](const Proof& proof) {
     return std::ranges::all_of(proof.kernels, [](const auto* one) { return one->row != nullptr; });
   };
+  // Numbers that the rows tell are alike as well: one row tells but one.
   const auto is_like = [&](const Proof& proof, const Proof& best) {
-    return proof.explains && best.explains && is_listed(proof) && is_listed(best) &&
+    return proof.explains && best.explains && is_listed(proof) == is_listed(best) &&
            parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);
   };
   // Of those that the rows hardly tell apart the likelier one, which is first in the table. A formula without statistics has a score of

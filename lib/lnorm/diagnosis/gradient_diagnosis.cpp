@@ -222,6 +222,8 @@ class GradientSearch {
                                                     {n * rows, "n R"}, {1 / n / rows, "1/(n R)"}};
     const auto is_small = [](double whole) { return whole > 2 && whole <= 4096; };
     std::vector<std::pair<double, std::string>> all(std::begin(plain), std::end(plain));
+    // Sums over rows are averaged over these.
+    if (context_.of != Quantity::dx) std::rotate(all.begin() + 4, all.begin() + 6, all.begin() + 8);
     const double size = std::fabs(found);
     for (const double whole : {std::round(size), std::round(1 / size)}) {
       if (!is_small(whole)) continue;

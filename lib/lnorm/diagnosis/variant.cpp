@@ -145,7 +145,7 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
                                            double& mean) {
   if (sampled.given && !variant.own_statistics) {
     GivenNumbers given = *sampled.given;
-    given.variance *= variant.given_variance_factor;
+    given.variance *= variant.variance_factor;
     return statistics_of(x, variant.formula, given);
   }
   // What follows the row, where a statistic reads on.
@@ -195,7 +195,8 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
     sum += more ? sum_about(*more, center)
                 : padding(of, *of_variance) * std::pow(of.padding - center, 2);
   }
-  row.variance = std::max(sum, 0.0) / variant.formula.freedom(divisor(of, *of_variance));
+  row.variance = variant.variance_factor * std::max(sum, 0.0) /
+                 variant.formula.freedom(divisor(of, *of_variance));
   if (variant.without) row.mean = row.variance = row.mean_abs = 0;
   return row;
 }

@@ -84,7 +84,7 @@ struct Variant {
   bool is_tiled = false;               // weight and bias of groups are tiled, not repeated
   bool own_statistics = false;         // they are computed where others are given
   std::optional<bool> saturates = {};  // the last rounding; nothing: as was asked for
-  double given_variance_factor = 1;
+  double variance_factor = 1;          // what the variance is multiplied by
 
   StatisticOf mean = {};
   StatisticOf variance = {};

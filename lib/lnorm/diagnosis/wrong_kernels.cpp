@@ -104,7 +104,7 @@ bool own_statistics(Variant& v, const Context& c, double usual_eps) {
 template <bool is_biased>
 bool given_variance(Variant& v, const Context& c, double) {
   const auto n = static_cast<double>(c.row_length());
-  v.given_variance_factor = is_biased ? (n - 1) / n : n / (n - 1);
+  v.variance_factor = is_biased ? (n - 1) / n : n / (n - 1);
   return c.has_given && !c.has_given_rstd && n > 1;
 }
 
@@ -325,7 +325,11 @@ bool x_again(Variant& v, const Context& c, double block) {
 
 bool blocks(Variant& v, const Context& c, double length) {
   v.blocks = static_cast<std::int64_t>(length);
-  return v.blocks < c.row_length() && c.setting.formula.ddof == 0 && c.has_statistics();
+  // Blocks of whole channels are other groups, which have an option.
+  const bool are_groups = c.has_groups && c.row_length() % v.blocks == 0 &&
+                          v.blocks % (c.row_length() / c.setting.normalized_shape.front()) == 0;
+  return v.blocks < c.row_length() && c.setting.formula.ddof == 0 && c.has_statistics() &&
+         !are_groups;
 }
 
 bool plus_input(Variant& v, const Context&, double) {

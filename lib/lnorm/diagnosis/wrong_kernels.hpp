@@ -138,10 +138,13 @@ inline constexpr std::string_view kStorageId = "storage-start";
 inline constexpr std::string_view kExchangedId = "exchanged";
 inline constexpr std::string_view kRowsId = "other-rows";
 inline constexpr std::string_view kAffineId = "other-affine";
-inline constexpr std::array<std::string_view, 17> kFoundIds{
-    kAxesIds,   "eps=*",           "divisor=*",        "factor=*",      "mean-factor=*",  "saved-*",
-    "dx-*",     "dweight-negated", "dweight-factor=*", "dbias-negated", "dbias-factor=*", kOrderId,
-    "groups-*", kStorageId,        kExchangedId,       kRowsId,         kAffineId};
+inline constexpr std::array<std::string_view, 18> kFoundIds{
+    kAxesIds,           "eps=*",         "divisor=*",
+    "factor=*",         "mean-factor=*", "variance-factor=*",
+    "saved-*",          "dx-*",          "dweight-negated",
+    "dweight-factor=*", "dbias-negated", "dbias-factor=*",
+    kOrderId,           "groups-*",      kStorageId,
+    kExchangedId,       kRowsId,         kAffineId};
 inline constexpr std::size_t kWrittenIds = 1;  // the first of them, which have no need of an output
 
 // What a kernel that quantizes may do in place of what it should; {} stands for a number or a dtype.

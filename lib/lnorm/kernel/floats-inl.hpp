@@ -32,7 +32,7 @@ constexpr bool kFitsFloats = kFloats > 1 && kSize<Out> <= 2 &&
 // Calls use(Out()) with the type of results that may come from floats.
 template <class Use>
 HWY_INLINE bool with_narrow(DType out, const Use& use) {
-  return with_type<BFloat16, Float16, Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(out, use);
+  return with_type<BFloat16, Float16>(out, use) || with_float8(out, use);
 }
 
 // Whether elements and results are of dtypes that have code here.

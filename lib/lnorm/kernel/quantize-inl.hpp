@@ -81,9 +81,8 @@ void quantize_to(const Bytes& bytes, const QuantizedRow& row, const RowsOut& q,
 
 void quantize(const QuantizedRow& row, const RowsOut& q, const Resolver& resolver) {
   if (q.dtype == DType::int8) return quantize_to(Int8Bytes(q), row, q, resolver);
-  with_type<Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(q.dtype, [&]<class Out>(Out) HWY_ATTR {
-    quantize_to(Float8Bytes<Out>(q), row, q, resolver);
-  });
+  with_float8(q.dtype,
+              [&]<class Out>(Out) HWY_ATTR { quantize_to(Float8Bytes<Out>(q), row, q, resolver); });
 }
 
 }  // namespace

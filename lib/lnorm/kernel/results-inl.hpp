@@ -336,6 +336,12 @@ struct PartResolver {
   }
 };
 
+// Calls use(Out()) with the type of a float8. Returns whether it is one.
+template <class Use>
+HWY_INLINE bool with_float8(DType dtype, const Use& use) {
+  return with_type<Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(dtype, use);
+}
+
 // The greatest size of a float that is rounded to a float8; far beyond the greatest number where that is no limit.
 inline float most_of(const RowsOut& y) {
   return y.saturates ? static_cast<float>(float_format(y.dtype).greatest) : 0x1p20F;
@@ -428,7 +434,7 @@ void write_float8(std::int64_t n, const RowsOut& y, const PartResolver& resolve,
   const auto place_of = [&](std::int64_t i) { return reinterpret_cast<std::byte*>(floats + i); };
   write_floats(place_of(0));
   std::fill_n(floats + n, kWidth, 0.0F);
-  with_type<Float8E4M3, Float8E5M2, Float8E4M3Fnuz>(y.dtype, [&]<class Out>(Out) HWY_ATTR {
+  with_float8(y.dtype, [&]<class Out>(Out) HWY_ATTR {
     write_bytes<Out>(floats, n, most_of(y), results,
                      [&](std::int64_t i) { resolve(i, place_of(i)); });
   });

@@ -210,12 +210,11 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
                          std::to_string(judged.non_finite));
     }
     if (judged.scaled_rows > 0 && judged.beyond == 0) {
-      found.emplace_back(
-          "scale off by more than rounding explains",
-          concat(judged.scaled_rows, " of ", rows, ", most of all row ",
-                 row_name(judged.scale.row + (c.slice ? c.slice->first : 0),
-                          row_shape(c.actual.shape, c.axes)),
-                 ": ", rounded_text(judged.scale.actual, 9), " times the exact one"));
+      found.emplace_back("scale off by more than rounding explains",
+                         concat(judged.scaled_rows, " of ", rows, ", most of all row ",
+                                row_name(judged.scale.row + (c.slice ? c.slice->first : 0),
+                                         row_shape(c.actual.shape, c.axes)),
+                                ": ", factor_text(judged.scale.actual), " times the exact one"));
     }
   }
   const WorstRatio& tree = judged.tree;
@@ -225,7 +224,7 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
         concat(ratio_text(tree.ratio), tree.ratio > 1 ? " times" : " of", " what rounding in ",
                name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
                value_text(Number{tree.actual}, c.is_quantized ? DType::float32 : c.actual.dtype),
-               ", exact ", rounded_text(tree.exact, 9)));
+               ", exact ", rounded_text(tree.exact, c.actual.dtype == DType::float64 ? 17 : 9)));
   }
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
     found.emplace_back("", concat("a plain loop explains at most ",
@@ -266,9 +265,10 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.push_back(
         concat("no known wrong kernel explains this",
                diagnosis.has_few_rows ? "; several at once take more rows to tell" : ""));
-    // What float32 loses in parts of what float64 may, and some bits more.
+    // What float32 loses, in most elements, in parts of what float64 may; and some bits more or less.
     const bool is_as_float32 =
-        check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31;
+        check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31 &&
+        check.judged.tree.ratio > 0x1p22 && 2 * check.judged.beyond > check.judged.elements;
     if (is_as_float32) lines.emplace_back(float32_advice());
   }
   const bool has_cause = cause_of(check) != nullptr;
