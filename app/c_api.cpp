@@ -406,19 +406,28 @@ struct lnorm_job {
 
  private:
   const Option& option_of(const std::string& name) const {
-    const std::string option = with_dashes(name);
+    const std::string option = with_dashes(name.starts_with("--") ? name.substr(2) : name);
+    const auto has_meaning = [&](const Option& one) {
+      return one.set != nullptr && !is_of_program(command_.command, one);
+    };
     const Option* const found = find_option(command_.command, option);
+    if (found != nullptr && has_meaning(*found)) return *found;
     if (found == nullptr) {
       try {
         fail_option(command_.command, option);
       } catch (const Error& error) {
-        throw UnknownName(concat("there is no option ", printable(name)), error);
+        // What the hint leads to has no meaning here, either.
+        constexpr std::string_view kHere = "here it is ";
+        const bool is_here = error.hint().starts_with(kHere);
+        const std::string other = is_here ? error.hint().substr(kHere.size()) : "";
+        const Option* const hinted =
+            find_option(command_.command, other.substr(0, other.find(' ')));
+        if (hinted == nullptr || has_meaning(*hinted)) {
+          throw UnknownName(concat("there is no option ", printable(name)), error);
+        }
       }
     }
-    if (found->set == nullptr || is_of_program(command_.command, *found)) {
-      throw UnknownName(concat(option, " has no meaning here: results and reports are in memory"));
-    }
-    return *found;
+    throw UnknownName(concat(option, " has no meaning here: results and reports are in memory"));
   }
 
   // An option may be set again by the same name. By another of its names it is a mistake.

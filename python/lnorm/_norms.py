@@ -174,6 +174,8 @@ def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> An
     >>> rms_norm([[3.0, 4.0]], eps=0, dtype="float32")
     array([[0.84852815, 1.1313709 ]], dtype=float32)
     """
+    if "rms" in options:
+        raise TypeError("rms: is given, where rms_norm has it")
     return layer_norm(x, weight, bias, rms=True, **options)
 
 

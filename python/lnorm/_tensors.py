@@ -162,7 +162,7 @@ def _read_any(value: Any, name: str, is_out: bool) -> Tensor:
     if hasattr(value, "__array__"):  # pandas and others
         made = value.__array__()
         if str(made.dtype) == "object":
-            raise TypeError(f'{name}: {_kind_of(value)} of objects, expected numbers: its astype("float64")')
+            raise TypeError(f'{name}: {_kind_of(value)} of objects, expected numbers: its astype("float64"), if they are')
         tensor = _read_any(made, name, is_out)
         tensor.flags |= READ_ONLY  # the value might not see what is written to it
         return tensor
@@ -417,7 +417,7 @@ def _reader(kind: Any) -> Callable[[Any, str, bool], Tensor]:
         module = base.__module__.partition(".")[0]
         if module == "numpy" and base.__name__ == "MaskedArray":
             return _refuse_masked
-        if module == "torch" and hasattr(kind, "data_ptr"):
+        if module == "torch" and base.__name__ == "Tensor":
             return _read_torch
         if module == "cupy" and hasattr(kind, "get") or module == "numba" and hasattr(kind, "copy_to_host"):
             return functools.partial(_read_framework, module)

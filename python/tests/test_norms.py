@@ -332,6 +332,8 @@ class Arrays(unittest.TestCase):
             (ValueError, "range of float64", lambda: lnorm.layer_norm(x, eps=10**400)),
             (TypeError, "bfloat16, which NumPy has only with ml_dtypes", lambda: lnorm.layer_norm(x, dtype="bf16")),
             (TypeError, "there is no option .*no.such", lambda: lnorm.check(x, x, no_such=1)),
+            (TypeError, "json has no meaning here", lambda: lnorm.layer_norm(x, json=True)),
+            (TypeError, "rms: is given", lambda: lnorm.rms_norm(x, rms=False)),
             (TypeError, "did you mean eps.?on", lambda: lnorm.layer_norm(x, eps_onn="std")),
             (TypeError, "there is no option .*nonsense", lambda: lnorm.compare(x, x, nonsense=False)),
             (TypeError, "there is no option .*nonsense", lambda: lnorm.mutants(x, nonsense=None)),

@@ -326,6 +326,7 @@ class Torch(unittest.TestCase):
         x = torch.from_numpy(X)
         for words, tensor in [
             (r"x: is of layout torch.sparse_coo, expected its to_dense\(\)", x.to_sparse()),
+            ("x: is a TypedStorage, expected an array", torch.ones(3).storage()),
             (r"x: is quantized, expected its dequantize\(\)", torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)),
             ("x: is on device meta, which holds no values", x.to("meta")),
             ("x: is of dtype torch.complex64", x.to(torch.complex64)),
