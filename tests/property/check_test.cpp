@@ -108,6 +108,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       if (!support::takes(static_cast<int>(seen.size()), n == kLengths[0] ? 1 : 5)) continue;
       if (id.starts_with("no-tail-") && (std::stoll(id.substr(8)) >= n || n == 64)) continue;
       if (id == "warp-32") continue;
+      // Of long rows, whose variance is nearly 1, it is the norm.
+      if (id == "norm-of-xhat" && n > kLengths[0]) continue;
       const bool reads_on = id.starts_with("reads-on-");
       if (reads_on && std::stoll(id.substr(9)) > 2 * n) continue;
       const Check found = judged(id, n).check;

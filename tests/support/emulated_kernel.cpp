@@ -410,6 +410,11 @@ class Emulation {
     }
     if (starts(id, "blocks-")) return blocks(y, static_cast<std::size_t>(number_in(id)));
     const std::vector<F> x = y;
+    if (id == "norm-of-xhat") {
+      for (F& one : y) one = (one - s.mean) * rstd;
+      s = statistics(y, x_.n - k_.formula.ddof, k_);
+      rstd = to<F>(1.0) / root(s.variance + eps);
+    }
     finish(y, s.mean, rstd, r);
     for (std::size_t i = 0; id == "plus-input" && i < y.size(); ++i) y[i] = y[i] + x[i];
     if (id == "twice") {

@@ -486,8 +486,9 @@ class Search {
     constexpr double kNearly = 0.005;
     const double right = id == "eps=" ? setting_.formula.eps : 1;
     const bool is_nearly = std::fabs(number - right) <= kNearly * std::fabs(right);
-    if (!choose_(kernel.id) || (is_nearly && sample_.rows.size() < kFewRows) ||
-        !is_told(number, error)) {
+    // An eps that is nearly right is what sums lose.
+    const bool are_few = sample_.rows.size() < kFewRows || id == "eps=";
+    if (!choose_(kernel.id) || (is_nearly && are_few) || !is_told(number, error)) {
       return nullptr;
     }
     changes_.push_back({&found_.emplace_back(std::move(kernel)), std::move(change)});
@@ -661,7 +662,8 @@ class Search {
 
   // eps, the divisor of the variance, and a factor of the mean, as the rows tell them.
   void find_numbers(const Candidate& affine, const std::vector<ToldRow>& told, double best) {
-    if (context_.has_given) return;
+    // One row tells a number or a part, and not both.
+    if (context_.has_given || (told.size() < 2 && !affine.kernels.empty())) return;
     const Formula& formula = setting_.formula;
     const auto take = [&](const Change* change) {
       if (change != nullptr) take_combination(affine, told, {change}, best);

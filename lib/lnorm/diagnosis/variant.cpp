@@ -295,7 +295,15 @@ void add_terms(const Variant& variant, const Sample& sample, const SampleRow& ro
 // The norm of the norm.
 bool fill_twice(const Variant& variant, const Sample& sample, const SampleRow& row,
                 std::span<const double> x, VariantRow& result) {
-  if (!fill_formula(variant, sample, row, x, result)) return false;
+  if (variant.is_of_xhat) {
+    const auto first = line_of(variant, sample, row, x);
+    if (!first) return false;
+    const AffineNumbers none{std::vector<double>(x.size(), 1), std::vector<double>(x.size(), 0)};
+    fill_line(first->line, x, none, result.y, result.bound);
+    result.is_bounded = first->is_bounded;
+  } else if (!fill_formula(variant, sample, row, x, result)) {
+    return false;
+  }
   const double most = *std::max_element(result.bound.begin(), result.bound.end());
   const std::vector<double> once = result.y;
   const auto second = line_of(variant, sample, row, once);

@@ -143,6 +143,7 @@ struct Variant {
   std::optional<DType> x_in = {};  // x is rounded to it
   std::int64_t x_block = 0;  // its first elements are those of each so many, but for the statistics
   std::int64_t blocks = 0;   // each so many elements are normalized by themselves
+  bool is_of_xhat = false;   // of the norm of the norm: the first one has no weight and bias
   bool adds_input = false;   // x is added to y
   bool adds_residual = false;  // so is the residual
 

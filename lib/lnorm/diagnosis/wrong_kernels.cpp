@@ -515,6 +515,12 @@ bool twice(Variant& v, const Context& c, double) {
          (c.setting.formula.eps != 0 || has_affine(c));
 }
 
+bool norm_of_xhat(Variant& v, const Context& c, double) {
+  v.is_of_xhat = true;
+  return result<Result::twice>(v, c, 0) && !c.has_no_deviations() &&
+         c.setting.formula.eps != 0 && has_affine(c);
+}
+
 template <Result kind>
 bool shifted_rows(Variant& v, const Context& c, double) {
   return result<kind>(v, c, 0) && c.rows != 1;
@@ -833,6 +839,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"blocks-K", "each K elements are normalized by themselves", "", KernelPart::alone, blocks},
     {"x-first-K", "the first K elements of x are those of all others, but for the statistics", "", KernelPart::alone, x_again},
     {"twice", "y is the norm of the norm", "", KernelPart::alone, twice},
+    {"norm-of-xhat", "y is the norm of xhat, which has no weight and bias", "", KernelPart::alone, norm_of_xhat},
     {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result<Result::softmax>},
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::previous_row>},
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::next_row>},

@@ -677,6 +677,8 @@ class OtherAffine {
   }
 
   std::optional<FormulaFit> explanation() {
+    // In rows of two xhat is 1 or -1, and whatever is made of that is a line.
+    if (n_ == 2 && setting_.formula.has_mean()) return {};
     find();
     const bool has_most = has_most_others();
     const auto constants_allowed = has_most ? static_cast<double>(others_.size()) / 2 : 0;
