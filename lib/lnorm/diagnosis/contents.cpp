@@ -219,10 +219,6 @@ Contents contents_of(const Sample& sample,
     if (!all) continue;
     result.lines.emplace_back(content.words);
     const bool are_all = affected.size() == sample.rows.size();
-    // All rows from one on are the end of the tensor.
-    if (affected.front().row == &sample.rows[sample.rows.size() - affected.size()]) {
-      is_whole = is_whole && are_all;
-    }
     // One element of one row of many is no tail.
     is_tail = is_tail && (affected.size() > 1 || affected.front().elements.size() > 1 ||
                           sample.rows.size() == 1);
@@ -230,6 +226,10 @@ Contents contents_of(const Sample& sample,
       result.unwritten =
           is_whole ? cause("unwritten-rows", "rows are not written", kInfinity)
                    : cause("unwritten-tail", "the last elements are not written", kInfinity);
+      // All rows from one on are the end of the tensor.
+      if (is_whole && affected.front().row == &sample.rows[sample.rows.size() - affected.size()]) {
+        result.unwritten->same_as.emplace_back("unwritten-tail");
+      }
     }
     return result;
   }
