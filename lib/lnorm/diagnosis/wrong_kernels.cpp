@@ -517,8 +517,8 @@ bool twice(Variant& v, const Context& c, double) {
 
 bool norm_of_xhat(Variant& v, const Context& c, double) {
   v.is_of_xhat = true;
-  return result<Result::twice>(v, c, 0) && !c.has_no_deviations() &&
-         c.setting.formula.eps != 0 && has_affine(c);
+  return result<Result::twice>(v, c, 0) && !c.has_no_deviations() && c.setting.formula.eps != 0 &&
+         has_affine(c);
 }
 
 template <Result kind>
