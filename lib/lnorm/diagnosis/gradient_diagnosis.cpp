@@ -204,7 +204,7 @@ class GradientSearch {
     const double error = 3 * of_factor.error() + kSums * u;
     const std::string of(name(context_.of));
     const auto is_cause = [&](double factor, const std::string& text) {
-      if (factor == 1 || factor == 0) return false;
+      if (factor == 1 || factor == 0 || !may_be_multiplied_by(factor)) return false;
       Trial trial{{{}, asked_}};
       trial.variant.backward.factor = factor;
       try_found(std::move(trial), of + (factor == -1 ? "-negated" : "-factor=" + text),
@@ -239,6 +239,24 @@ class GradientSearch {
     if (has_few_bits()) return;
     const std::string text = shortest_text(found, error);
     is_cause(std::stod(text), text);
+  }
+
+  // Whether nine of ten numbers may be that of what was asked for, by bounds that are wide enough.
+  bool may_be_multiplied_by(double factor) const {
+    std::size_t near = 0;
+    for (std::size_t r = 0; r < exact_.rows.size(); ++r) {
+      const RowBounds& exact = exact_.rows[r];
+      for (std::size_t i = 0; i < exact.y.size(); ++i) {
+        const double actual = sample_.actual[r][i];
+        const double bound =
+            4 * std::fabs(factor) * exact.bound[i] + 4 * context_.setting.output.half_ulp(actual);
+        near += std::fabs(actual - factor * exact.y[i]) <= bound || !std::isfinite(actual) ||
+                        !exact.is_bounded
+                    ? 1
+                    : 0;
+      }
+    }
+    return 10 * near >= 9 * numbers_;
   }
 
   // What the letters in a factor stand for.

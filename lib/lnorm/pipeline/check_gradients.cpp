@@ -53,19 +53,21 @@ class JudgedGradient {
   JudgedGradient(const JudgedGradient&) = delete;
   JudgedGradient& operator=(const JudgedGradient&) = delete;
 
+  // Of dx so many rows; otherwise all numbers.
+  RowsIn actual_rows(std::int64_t first, std::int64_t count, TileBuffer& buffer) const {
+    return rows_ ? rows_->read(first, count, buffer) : row_of_doubles(numbers_);
+  }
   std::vector<double> actual_row(std::int64_t row) const {
-    if (!rows_) return numbers_;
     TileBuffer buffer;
-    return decoded(setting.backend, rows_->read(row, 1, buffer));
+    return decoded(setting.backend, actual_rows(row, 1, buffer));
   }
 
   ParameterSums no_sums() const { return {asked, context}; }
 
   // Rows beside the exact ones; by criteria, if there are any.
-  std::optional<Comparison> compared(std::int64_t first, const RowsIn& exact) const {
+  std::optional<Comparison> compared(std::int64_t first, const RowsIn& exact,
+                                     const RowsIn& actual) const {
     if (!check.comparison) return {};
-    TileBuffer buffer;
-    const RowsIn actual = rows_ ? rows_->read(first, exact.rows, buffer) : row_of_doubles(numbers_);
     return compared_part(*check.comparison, first, actual, exact);
   }
   void take(const std::optional<Comparison>& part) {
@@ -147,6 +149,7 @@ class GradientChecker {
   struct Slot : ExactGradients::Buffers {
     JudgedRows found;
     std::optional<Comparison> compared;  // of dx
+    TileBuffer actual;
     std::vector<ParameterSums> sums;
   };
 
@@ -163,16 +166,25 @@ class GradientChecker {
                    Slot& slot) const {
     exact_gradients_.find(block, slot, dx != nullptr, !parameters.empty());
     const RowsIn exact = exact_gradients_.dx(block, slot);
-    if (dx != nullptr) slot.compared = dx->compared(block.first, exact);
+    RowsIn actual{};
+    std::optional<RowJudge> judge;
+    if (dx != nullptr) {
+      actual = dx->actual_rows(block.first, block.count, slot.actual);
+      slot.compared = dx->compared(block.first, exact, actual);
+      judge.emplace(dx->setting);
+    }
+    const auto decode_to = [&](std::vector<double>& numbers, const RowsIn& row) {
+      numbers.resize(decode(backend_, row, numbers).size());
+    };
     slot.sums = no_sums(parameters);
     exact_gradients_.for_each_row(block, slot.in, [&](SampleRow& row) {
       if (dx != nullptr) {
-        row.actual = dx->actual_row(row.number);
-        row.exact = decoded(backend_, row_of(exact, row.number - block.first));
+        decode_to(row.actual, row_of(actual, row.number - block.first));
+        decode_to(row.exact, row_of(exact, row.number - block.first));
         const auto bounds = [&](bool, RowBounds& of_row) {
           of_row = evaluate_dx(dx->asked, dx->context, row);
         };
-        RowJudge(dx->setting).judge_by(row.judged(), bounds, slot.found);
+        judge->judge_by(row.judged(), bounds, slot.found);
       }
       for (ParameterSums& sums : slot.sums) sums.add(row);
     });
@@ -238,7 +250,8 @@ class GradientChecker {
         exact_gradients_.parameters(gradient.context.of, columns, dtype);
     const std::vector<std::byte> bytes = encoded(exact, dtype);
     gradient.take(
-        gradient.compared(0, {bytes.data(), dtype, std::endian::native, 1, std::ssize(exact)}));
+        gradient.compared(0, {bytes.data(), dtype, std::endian::native, 1, std::ssize(exact)},
+                          row_of_doubles(actual)));
     const RowBounds tree = sums.finish();
     RowJudge(gradient.setting)
         .judge_and_settle_by(
@@ -253,20 +266,35 @@ class GradientChecker {
   std::vector<std::vector<double>> terms_of(const JudgedGradient& gradient,
                                             const std::vector<std::int64_t>& slots,
                                             std::size_t count) const {
+    struct Part : ExactGradients::Buffers {
+      std::vector<std::vector<double>> terms;
+    };
     std::vector<std::vector<double>> terms(count);
+    std::vector<Part> parts;
     const AffineLayout& layout = plan_.rows.affine;
-    exact_gradients_.for_each_row([&](const SampleRow& row) {
-      const std::int64_t first = layout.first(row.number);
-      std::vector<double> xhat(row.x.size(), 1);
-      if (gradient.context.of == Quantity::dweight) {
-        xhat = xhat_of(gradient.asked, gradient.context, row);
-      }
-      for (std::size_t i = 0; i < row.dy.size(); ++i) {
-        const std::int64_t number = layout.number(first, static_cast<std::int64_t>(i));
-        const std::int64_t slot = slots[static_cast<std::size_t>(number)];
-        if (slot >= 0) terms[static_cast<std::size_t>(slot)].push_back(row.dy[i] * xhat[i]);
-      }
-    });
+    exact_gradients_.for_each_block(
+        RunOptions{run_options_.threads}, parts,
+        [&](const Block& block, Part& part) {
+          part.terms.assign(count, {});
+          exact_gradients_.for_each_row(block, part.in, [&](const SampleRow& row) {
+            const std::int64_t first = layout.first(row.number);
+            std::vector<double> xhat(row.x.size(), 1);
+            if (gradient.context.of == Quantity::dweight) {
+              xhat = xhat_of(gradient.asked, gradient.context, row);
+            }
+            for (std::size_t i = 0; i < row.dy.size(); ++i) {
+              const std::int64_t number = layout.number(first, static_cast<std::int64_t>(i));
+              const std::int64_t slot = slots[static_cast<std::size_t>(number)];
+              if (slot < 0) continue;
+              part.terms[static_cast<std::size_t>(slot)].push_back(row.dy[i] * xhat[i]);
+            }
+          });
+        },
+        [&](Part& part) {
+          for (std::size_t k = 0; k < count; ++k) {
+            terms[k].insert(terms[k].end(), part.terms[k].begin(), part.terms[k].end());
+          }
+        });
     return terms;
   }
 
@@ -287,19 +315,34 @@ class GradientChecker {
     const auto parameters = static_cast<std::size_t>(element_count(model.layout.shape));
     const JudgeSetting& setting = model.setting;
     const bool has_statistics = model.of == Quantity::dweight;
+    struct Part : ExactGradients::Buffers {
+      std::optional<ParameterSums> sums;
+      SumLosses most;
+    };
     ParameterSums sums = gradient.no_sums();
-    exact_gradients_.for_each_row(
-        [&](const SampleRow& row) {
-          sums.add(row);
-          if (!has_statistics) return;
-          const RowStatistics exact = statistics_of(row.x, setting.formula);
-          SumLosses& most = gradient.losses;
-          if (exact.mean_abs > 0) most.mean = std::max(most.mean, row.losses.mean / exact.mean_abs);
-          if (exact.variance > 0) {
-            most.variance = std::max(most.variance, row.losses.variance / exact.variance);
-          }
+    std::vector<Part> parts;
+    exact_gradients_.for_each_block(
+        RunOptions{run_options_.threads}, parts,
+        [&](const Block& block, Part& part) {
+          part.sums.emplace(gradient.no_sums());
+          const auto see = [&](const SampleRow& row) {
+            part.sums->add(row);
+            if (!has_statistics) return;
+            const RowStatistics exact = statistics_of(row.x, setting.formula);
+            SumLosses& most = part.most;
+            if (exact.mean_abs > 0)
+              most.mean = std::max(most.mean, row.losses.mean / exact.mean_abs);
+            if (exact.variance > 0) {
+              most.variance = std::max(most.variance, row.losses.variance / exact.variance);
+            }
+          };
+          exact_gradients_.for_each_row(block, part.in, see, has_statistics ? &setting : nullptr);
         },
-        has_statistics ? &setting : nullptr);
+        [&](Part& part) { sums.append(*part.sums); });
+    for (const Part& part : parts) {
+      gradient.losses.mean = std::max(gradient.losses.mean, part.most.mean);
+      gradient.losses.variance = std::max(gradient.losses.variance, part.most.variance);
+    }
     std::vector<double> losses(model.is_uniform ? 1 : parameters);
     const std::int64_t terms = model.terms();
     if (terms > kMostTerms) {
@@ -432,23 +475,32 @@ class GradientChecker {
     // Some rows at once, by some variants a thread. The next rows take the memory of those before.
     constexpr std::int64_t kElements = 65536;
     const std::int64_t most = std::clamp<std::int64_t>(
-        kElements / std::max<std::int64_t>(1, plan_.rows.row_length), 1, 1024);
+        kElements / std::max<std::int64_t>(1, plan_.rows.row_length), 1, 512);
     std::vector<SampleRow> rows(static_cast<std::size_t>(most));
     std::vector<KnownStatistics> known(rows.size());
     std::size_t count = 0;
+    const auto find_statistics = [&](std::size_t r) {
+      SampleRow& row = rows[r];
+      const RowStatistics exact = statistics_of(row.x, gradient.setting.formula);
+      row.losses.mean = gradient.losses.mean * exact.mean_abs;
+      row.losses.variance = gradient.losses.variance * exact.variance;
+      known[r].find(row.x, row.losses, gradient.setting.kernel, formulas);
+      row.statistics = &known[r];
+    };
     const auto add_rows = [&] {
-      in_parallel(run_options_.threads)(std::ssize(sums), [&](std::int64_t k) {
+      constexpr std::size_t kPart = 64;  // rows
+      const InParallel threads = in_parallel(run_options_.threads);
+      threads(static_cast<std::int64_t>((count + kPart - 1) / kPart), [&](std::int64_t part) {
+        const std::size_t first = kPart * static_cast<std::size_t>(part);
+        for (std::size_t r = first; r < std::min(count, first + kPart); ++r) find_statistics(r);
+      });
+      threads(std::ssize(sums), [&](std::int64_t k) {
         for (std::size_t r = 0; r < count; ++r) sums[static_cast<std::size_t>(k)].add(rows[r]);
       });
       count = 0;
     };
-    exact_gradients_.for_each_row([&](const SampleRow& row) {
-      SampleRow& held = rows[count] = row;
-      const RowStatistics exact = statistics_of(row.x, gradient.setting.formula);
-      held.losses.mean = gradient.losses.mean * exact.mean_abs;
-      held.losses.variance = gradient.losses.variance * exact.variance;
-      known[count].find(row.x, held.losses, gradient.setting.kernel, formulas);
-      held.statistics = &known[count];
+    exact_gradients_.for_each_row([&](SampleRow& row) {
+      std::swap(rows[count], row);
       if (++count == rows.size()) add_rows();
     });
     add_rows();

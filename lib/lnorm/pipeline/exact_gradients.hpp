@@ -49,30 +49,30 @@ class ExactGradients {
   RowsIn dx(const Block& block, const Buffers& buffers) const;
 
   // Calls see(row) for the rows of a block that was read: what the kernel was given. The next row takes the memory of the one before.
+  // measured: null, or the formula by which each row has what its statistics lose.
   template <class See>
-  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see) const {
+  void for_each_row(const Block& block, const GradientRows::Buffers& in, See see,
+                    const JudgeSetting* measured = nullptr) const {
+    std::vector<SumLosses> losses;
+    if (measured != nullptr) losses = losses_of_block(block, in, *measured);
     SampleRow row;
     for (std::int64_t r = 0; r < block.count; ++r) {
       check_interruption();
       fill_row(block, in, r, row);
+      if (measured != nullptr) row.losses = losses[static_cast<std::size_t>(r)];
       see(row);
     }
   }
 
-  // Calls see(row) for all rows, in order. measured: null, or the formula by which each row has what its statistics lose.
+  // Calls see(row) for all rows, in order.
   template <class See>
-  void for_each_row(See see, const JudgeSetting* measured = nullptr) const {
+  void for_each_row(See see) const {
     GradientRows::Buffers buffer;
     const LoopExtent all = extent();
     for (std::int64_t first = 0; first < all.items; first += all.items_of_block) {
       const Block block{first, std::min(all.items_of_block, all.items - first)};
       rows_.read_rows(tile_of(block), buffer);
-      std::vector<SumLosses> losses;
-      if (measured != nullptr) losses = losses_of_block(block, buffer, *measured);
-      for_each_row(block, buffer, [&](SampleRow& row) {
-        if (measured != nullptr) row.losses = losses[static_cast<std::size_t>(row.number - first)];
-        see(row);
-      });
+      for_each_row(block, buffer, see);
     }
   }
 
