@@ -482,12 +482,12 @@ class Search {
     NamedKernel kernel{.id = id + number_text(number),
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
-    // In few rows a number that is nearly right may be what sums lose.
-    constexpr double kNearly = 0.005;
-    const double right = id == "eps=" ? setting_.formula.eps : 1;
-    const bool is_nearly = std::fabs(number - right) <= kNearly * std::fabs(right);
-    // An eps that is nearly right is what sums lose.
-    const bool are_few = sample_.rows.size() < kFewRows || id == "eps=";
+    // In few rows a number that is nearly right may be what sums lose. An eps that is so is nothing else.
+    const bool is_eps = id == "eps=";
+    const double nearly = is_eps ? 0.02 : id == "variance-factor=" ? 0.01 : 0.005;
+    const double right = is_eps ? setting_.formula.eps : 1;
+    const bool is_nearly = std::fabs(number - right) <= nearly * std::fabs(right);
+    const bool are_few = sample_.rows.size() < kFewRows || is_eps;
     if (!choose_(kernel.id) || (is_nearly && are_few) || !is_told(number, error)) {
       return nullptr;
     }

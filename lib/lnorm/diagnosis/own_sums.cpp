@@ -131,6 +131,7 @@ struct OnGrid {
 constexpr std::size_t kFewestToTell = 8;  // rows of different content
 constexpr std::int64_t kFewestSums = 16;
 constexpr double kLeastReach = 0.05;  // of the bound
+constexpr double kLeastShown = 0.3;   // of three standard errors
 
 }  // namespace
 
@@ -297,6 +298,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   std::set<std::vector<double>> contents;
   OnGrid sums;
   double reach = 0;
+  double shown = 0;        // what sums may lose of 1 / s, beside what the output hides
   std::int64_t above = 0;  // rows whose variance comes out too large
   std::int64_t fits = 0;
   for (const SampleRow& row : sample.rows) {
@@ -310,6 +312,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
     const double variance = variance_of(found.divisor, variant.formula);
     reach = std::max(reach, std::fabs(variance - found.exact.variance) / found.errors.variance);
     above += static_cast<std::int64_t>(variance > found.exact.variance);
+    shown = std::max(shown, found.errors.s / found.divisor_error);
     // The arithmetic rounds what it makes of the sums.
     const double unit = 4 * setting.kernel.arithmetic.unit;
     if (variant.formula.has_mean()) {
@@ -325,7 +328,8 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   const bool is_either_way = 5 * above > rows && 5 * above < 4 * rows;
   // Sums lose far less than their bound, as a rule. Rows that lose next to nothing speak against one pass.
   if (variant.one_pass) {
-    return is_either_way && reach >= kLeastReach / 50 && 10 * fits >= 9 * std::ssize(sample.rows);
+    return is_either_way && reach >= kLeastReach / 50 && shown >= kLeastShown &&
+           10 * fits >= 9 * std::ssize(sample.rows);
   }
   if (sums.telling >= kFewestSums) return 10 * sums.are > 9 * sums.telling;
   if (sums.telling > 0 && 4 * sums.are <= 3 * sums.telling) return false;
