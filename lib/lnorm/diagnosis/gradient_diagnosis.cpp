@@ -329,13 +329,14 @@ class GradientSearch {
     }
   }
 
-  // Whether the results are off as sums in the narrow dtype are: by about as much as a rule, in both directions, none far more than the
-  // others; and they are numbers of that dtype. Returns a score, the lower the nearer; nothing if they are not.
+  // Whether the results are off as sums in the narrow dtype are: by about as much as a rule, in both directions, toward 0 as often as
+  // away, none far more than the others; and they are numbers of that dtype. Returns a score, the lower the nearer; nothing if they are not.
   std::optional<double> noise(const Trial& trial) const {
     constexpr double kFewest = 8;
     constexpr double kGreatest = 5;  // the greatest, in parts of the root of the mean square
     double count = 0;
     double above = 0;
+    double away = 0;
     double squares = 0;
     double greatest = 0;
     const OutputFormat narrow(*trial.variant.backward.sums);
@@ -347,6 +348,7 @@ class GradientSearch {
         if (!std::isfinite(off)) return {};
         count += 1;
         above += off > 0 ? 1 : 0;
+        away += off * row.y[i] > 0 ? 1 : 0;
         squares += off * off;
         greatest = std::max(greatest, std::fabs(off));
       }
@@ -354,7 +356,9 @@ class GradientSearch {
     const double size = std::sqrt(squares / count);
     const bool is_noise = count >= kFewest && size >= 1 / kNoiseTimes && size <= kNoiseTimes &&
                           greatest <= kGreatest * size &&
-                          std::min(above, count - above) >= count / 8;
+                          std::min(above, count - above) >= count / 8 &&
+                          std::min(away, count - away) >= count / 8 &&
+                          std::fabs(2 * away - count) <= 3 * std::sqrt(count);
     return is_noise ? std::optional(10 * std::fabs(std::log(size))) : std::nullopt;
   }
 

@@ -391,19 +391,24 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
 std::span<const double> input_of(const Variant& variant, const Sample& sample, const SampleRow& row,
                                  std::vector<double>& buffer) {
   if (variant.input == Variant::Input::x_alone) return row.alone;
-  // row.x is the sum with the residual.
-  const auto combined = [&](double of_sum, double of_x) {
+  // row.x is the sum with the residual, which is known where that sum is rounded.
+  const OutputFormat format(variant.x_in.value_or(sample.setting->output.dtype()));
+  const auto combined = [&](double of_residual, double of_x) {
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
-      buffer.push_back(of_sum * row.x[i] + of_x * row.alone[i]);
+      const bool is_rounded = !row.residual.empty();
+      const double residual = is_rounded ? row.residual[i] : row.x[i] - row.alone[i];
+      const double sum = of_residual * residual + of_x * row.alone[i];
+      buffer.push_back(is_rounded && of_x != 0 ? format.rounded(sum) : sum);
     }
     return std::span<const double>(buffer);
   };
-  if (variant.input == Variant::Input::residual_twice) return combined(2, -1);
-  if (variant.input == Variant::Input::residual_alone) return combined(1, -1);
-  if (variant.input == Variant::Input::difference) return combined(-1, 2);
+  if (variant.input == Variant::Input::residual_twice) return combined(2, 1);
+  if (variant.input == Variant::Input::residual_alone) return combined(1, 0);
+  if (variant.input == Variant::Input::difference) return combined(-1, 1);
   if (variant.input == Variant::Input::rounded_sum || variant.x_in) {
-    const OutputFormat format(variant.x_in.value_or(sample.setting->output.dtype()));
-    for (const double x : row.x) buffer.push_back(format.rounded(x));
+    // A sum is rounded to the arithmetic first.
+    const OutputFormat sum(sample.setting->kernel.arithmetic.dtype);
+    for (const double x : row.x) buffer.push_back(format.rounded(sum.rounded(x)));
     return buffer;
   }
   if (variant.input == Variant::Input::unrounded_sum) {

@@ -618,7 +618,7 @@ bool dy_in(Variant& v, const Context& c, double) {
 
 bool rows_with_step(Variant& v, const Context& c, double step) {
   v.backward.row_step = static_cast<std::int64_t>(step);
-  return !is_of_dx(c) && v.backward.row_step < c.rows;
+  return !is_of_dx(c) && c.rows > 1;
 }
 
 bool no_division_backward(Variant& v, const Context& c, double of_dx) {
@@ -666,6 +666,12 @@ bool other_ddof(Variant& v, const Context& c, double other) {
   }
   if (!is_of_dx(c)) return !of_sums_alone && c.has_statistics();
   return !c.has_given && (of_sums_alone || !c.dx_is_zero());
+}
+
+// rstd alone has the other variance.
+bool ddof_of_rstd(Variant& v, const Context& c, double other) {
+  v.backward.freedom = v.formula.freedom(c.row_length());
+  return is_of_dx(c) && other_ddof<false>(v, c, other);
 }
 
 bool last_row_lost(Variant& v, const Context& c, double power) {
@@ -876,6 +882,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"weight-forgotten", "g is dy, without the weight", kWithoutWeight, KernelPart::weight, weight_forgotten, 0, Pass::backward},
     {"other-ddof", "the variance is divided by n - 1 in the backward pass", "--unbiased", KernelPart::ddof, other_ddof<false>, 1, Pass::backward},
     {"other-ddof", "the variance is divided by n in the backward pass", "--ddof 0", KernelPart::ddof, other_ddof<false>, 0, Pass::backward},
+    {"other-ddof", "the variance is divided by n - 1 in the backward pass, but for the sum with xhat", "", KernelPart::ddof, ddof_of_rstd, 1, Pass::backward},
     {"other-ddof", "the sum with xhat in dx is divided by n - 1", "", KernelPart::ddof, other_ddof<true>, 1, Pass::backward},
     {"other-ddof", "the sum with xhat in dx is divided by n", "", KernelPart::ddof, other_ddof<true>, 0, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, last_row_lost, 1, Pass::backward},

@@ -71,6 +71,10 @@ class NumberBits {
     }
   }
   void clear() noexcept { words_.clear(); }
+  bool contains(std::int64_t number) const {
+    const auto word = static_cast<std::size_t>(number / 64);
+    return word < words_.size() && (words_[word] >> number % 64 & 1) != 0;
+  }
 
   std::vector<std::int64_t> numbers() const {
     std::vector<std::int64_t> result;

@@ -430,13 +430,18 @@ class QuantizedChecker {
     JudgedRows q;
     JudgedRows scale;
     CauseCounts causes = {};
-    CauseCounts right = {};  // of right rows beside wrong ones
 
     void merge(const Found& other) {
       q.merge(other.q);
       scale.merge(other.scale);
       causes.merge(other.causes);
-      right.merge(other.right);
+    }
+
+    // Few elements that are hardly beyond their bounds tell no cause: they are near a tie.
+    bool is_told() const {
+      constexpr std::int64_t kFew = 4;
+      constexpr double kHardly = 1.1;
+      return q.beyond + scale.beyond > kFew || std::max(q.tree.ratio, scale.tree.ratio) > kHardly;
     }
   };
 
@@ -448,7 +453,6 @@ class QuantizedChecker {
       RowJudge::count_exact(std::ssize(row.q), found.q);
       if (judge_.has_scales_of_rows()) RowJudge::count_exact(judge_.groups, found.scale);
     });
-    if (found.causes.wrong > 0) explain_right(block, nullptr, found.right);
     return found;
   }
 
@@ -484,8 +488,24 @@ class QuantizedChecker {
       if (found.beyond == 0 && !is_scale_wrong) return;
       bounds.explain(causes_, of_all.at(judge_.plan.scales.first(row.number)), counts);
     });
-    if (counts.wrong > 0) explain_right(block, &of_all, all.right);
     return all;
+  }
+
+  // Which causes explain rows that are right. of_all: null, unless rows share scales.
+  CauseCounts explain_right(const RowBlock& block, const Amaxes* of_all, const Found& found) const {
+    constexpr std::int64_t kRight = 4;  // rows of a block
+    const bool has_wrong_scale = judge_.shares_scales() && found.scale.beyond > 0;
+    CauseCounts right;
+    for_each_row(block, [&](const KernelRow& row) {
+      const bool is_wrong = has_wrong_scale || found.q.affected_rows.contains(row.number) ||
+                            found.scale.affected_rows.contains(row.number);
+      if (!row.is_finite || right.wrong == kRight || (is_wrong && !row.is_exact())) return;
+      const QuantizedBounds bounds(judge_, row);
+      std::span<const ScaleInterval> amaxes;
+      if (of_all != nullptr) amaxes = of_all->at(judge_.plan.scales.first(row.number));
+      bounds.explain(causes_, amaxes, right);
+    });
+    return right;
   }
 
   // Norms of wrong kernels that explain q.
@@ -638,17 +658,6 @@ class QuantizedChecker {
     return row;
   }
 
-  void explain_right(const RowBlock& block, const Amaxes* of_all, CauseCounts& right) const {
-    constexpr std::int64_t kRight = 4;  // rows of a block
-    for_each_row(block, [&](const KernelRow& row) {
-      if (!row.is_exact() || right.wrong == kRight) return;
-      const QuantizedBounds bounds(judge_, row);
-      std::span<const ScaleInterval> amaxes;
-      if (of_all != nullptr) amaxes = of_all->at(judge_.plan.scales.first(row.number));
-      bounds.explain(causes_, amaxes, right);
-    });
-  }
-
   static void judge_q(const KernelRow& row, QuantizedBounds& bounds, RowJudge& of_row,
                       JudgedRows& found) {
     const std::vector<double> of_kernel = bounds.of_kernel();
@@ -724,6 +733,7 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
   const RowQuantizer exact = quantizer(judge.shares_scales() ? &shared : asked.given_scale);
   const QuantizedChecker checker(judge, options, actual);
   QuantizedChecker::Found found;
+  QuantizedChecker::Amaxes amaxes;
   const bool has_elements = plan.row_length > 0;
   const auto examine = [&] {
     found = {};
@@ -757,7 +767,6 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
       if (found.scale.beyond > 0) found.scale = judge.of_shared(largest, largest_by(true));
     }
     if (found.q.beyond + found.scale.beyond > 0) {
-      QuantizedChecker::Amaxes amaxes;
       examine_rows(
           inputs.x, plan, quantization(exact),
           [&](const RowBlock& block) { return checker.amaxes(block); },
@@ -777,7 +786,17 @@ Check check_quantized(const CheckInputs& inputs, const AskedQuantization& asked,
           [&](const QuantizedChecker::Found& of_block) { found.merge(of_block); }, run_options);
     }
   }
-  found.causes.refute(found.right);
+  if (!found.is_told()) found.causes = {};
+  if (found.causes.has_cause()) {
+    CauseCounts right;
+    examine_rows(
+        inputs.x, plan, quantization(exact),
+        [&](const RowBlock& block) {
+          return checker.explain_right(block, judge.shares_scales() ? &amaxes : nullptr, found);
+        },
+        [&](const CauseCounts& of_block) { right.merge(of_block); }, run_options);
+    found.causes.refute(right);
+  }
   Check like = begin_check(inputs.x.info(), inputs.actual.info(), plan, setting);
   const QuantizedChecker::Norms norms = checker.norms(found, options.kernels, run_options.threads);
   Check result = checker.check(like, found.q, found.causes, norms);

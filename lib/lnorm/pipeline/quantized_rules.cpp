@@ -213,7 +213,9 @@ constexpr Change kChanges[] = {
      },
      [](const RowOfKernel&, double end, QuantizedRule& rule) { rule.end = end; }, kEnds},
     {"zero-point", is_int8,
-     [](const RowOfKernel& row, double, QuantizedRule& rule) { rule.offset = row.offset; }},
+     [](const RowOfKernel& row, double, QuantizedRule& rule) {
+       rule.offset = row.offset != 0 ? row.offset : kNan;  // a right row has none
+     }},
 };
 
 std::string with_parameter(std::string_view text, const Change& change, double parameter) {
