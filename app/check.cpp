@@ -160,14 +160,16 @@ class Checking {
     const auto source = rows(SumRounding::once);
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     auto found = judged(*source, *alone, x, name, plan, affine, options);
-    // A kernel that adds in float32 may be right by another sum.
+    // A kernel that adds in float32 may be right by another sum, or more of what it wrote.
     const auto fails = [](const NamedCheck& one) { return one.exit_status() != 0; };
     if (alone->has_random_access() && companions_.may_have_other_sum(x, plan.rounding) &&
         std::ranges::any_of(found, fails)) {
       const auto by_float32 = rows(SumRounding::by_float32);
       auto again =
           judged(*by_float32, *alone, x, name, plan, affine, {options.threads, {}, options.ranks});
-      if (std::ranges::none_of(again, fails)) found = std::move(again);
+      if (std::ranges::count_if(again, fails) < std::ranges::count_if(found, fails)) {
+        found = std::move(again);
+      }
     }
     work.end();
     source->finish();
@@ -264,6 +266,7 @@ class Checking {
     return {.x = source,
             .actual = *companions_.open(TensorRole::output, x, true),
             .alone = without_residual(alone),
+            .residual = companions_.residual_again(alone.info()),
             .is_sum = is_unrounded_sum(),
             .weight = companions_.weight(),
             .bias = companions_.bias(),
@@ -276,7 +279,6 @@ class Checking {
                      const RunOptions& options) {
     const auto mask = companions_.mask(x, name);
     CheckInputs inputs = inputs_of(source, alone, x, plan, affine);
-    inputs.residual = companions_.residual_again(alone.info());
     inputs.mean = companions_.open(TensorRole::actual_mean, x, true);
     inputs.rstd = companions_.open(TensorRole::actual_rstd, x, true);
     inputs.mask = mask;

@@ -392,7 +392,9 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
                                  std::vector<double>& buffer) {
   if (variant.input == Variant::Input::x_alone) return row.alone;
   // row.x is the sum with the residual, which is known where that sum is rounded.
-  const OutputFormat format(variant.x_in.value_or(sample.setting->output.dtype()));
+  const JudgeSetting& setting = *sample.setting;
+  const OutputFormat format =
+      variant.x_in ? OutputFormat(*variant.x_in) : setting.steps.value_or(setting.output);
   const auto combined = [&](double of_residual, double of_x) {
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
       const bool is_rounded = !row.residual.empty();
@@ -407,7 +409,7 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
   if (variant.input == Variant::Input::difference) return combined(-1, 1);
   if (variant.input == Variant::Input::rounded_sum || variant.x_in) {
     // A sum is rounded to the arithmetic first.
-    const OutputFormat sum(sample.setting->kernel.arithmetic.dtype);
+    const OutputFormat sum(setting.kernel.arithmetic.dtype);
     for (const double x : row.x) buffer.push_back(format.rounded(sum.rounded(x)));
     return buffer;
   }

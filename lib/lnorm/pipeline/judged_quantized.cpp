@@ -60,6 +60,7 @@ class QuantizedJudge {
         grid_(plan.out),
         group_(plan.row_length / std::max<std::int64_t>(1, groups)) {
     if (inputs.alone != nullptr) alone_.emplace(*inputs.alone, plan.axes, threads);
+    if (inputs.residual != nullptr) residual_.emplace(*inputs.residual, plan.axes, threads);
     if (has_scales()) numbers_ = all_numbers(setting.backend, *saved.source, threads);
     const TensorInfo& x = inputs.x.info();
     if (x.slice) first_row_ = x.slice->first;
@@ -106,10 +107,12 @@ class QuantizedJudge {
   }
 
   // x without the residual; empty if there is none.
-  std::vector<double> alone(std::int64_t row) const {
-    if (!alone_) return {};
+  std::vector<double> alone(std::int64_t row) const { return row_of(alone_, row); }
+
+  std::vector<double> row_of(const std::optional<CheckRows>& rows, std::int64_t row) const {
+    if (!rows) return {};
     TileBuffer buffer;
-    return decoded(setting.backend, alone_->read(row, 1, buffer));
+    return decoded(setting.backend, rows->read(row, 1, buffer));
   }
 
   // Nothing where there is no such row, or it is not finite.
@@ -126,6 +129,7 @@ class QuantizedJudge {
             .x = finite_row(x, row),
             .actual = finite_row(actual, row),
             .alone = alone(row),
+            .residual = row_of(residual_, row),
             .previous_x = finite_row(x, row - 1),
             .next_x = finite_row(x, row + 1),
             .given = given_numbers(inputs.given, row),
@@ -298,6 +302,7 @@ class QuantizedJudge {
   std::int64_t all_rows_ = 1;
   std::int64_t inner_rows_ = 1;  // along axes after the last normalized one, which has the groups
   std::optional<CheckRows> alone_;
+  std::optional<CheckRows> residual_;  // where the sum is rounded
 };
 
 // y of a row, and what its scales may be: by the tree bound, or the measured one.
@@ -540,6 +545,7 @@ class QuantizedChecker {
     KernelContext context =
         context_of(setting, Quantity::y, inputs.weight, inputs.bias, judge_.plan);
     context.has_residual = inputs.alone != nullptr;
+    context.has_rounded_sum = inputs.residual != nullptr;
     context.has_given = inputs.given != nullptr;
     Norms result{.is_sampled = std::ssize(sampled) < judge_.plan.rows};
     std::vector<FormulaFit>& found = result.fits;
@@ -551,10 +557,8 @@ class QuantizedChecker {
     }
     for (const NamedKernel& kernel : *choose.kernels(Quantity::y, setting.normalized_shape)) {
       Variant variant = asked_for(setting);
-      // Steps are rounded to another dtype than q's: rules of their own do that.
       const bool has_part = kernel.side == Side::both || setting.formula.has_mean();
-      const bool is_norm = has_part && kernel.change(variant, context) && variant.is_norm() &&
-                           variant.rounding == setting.rounding;
+      const bool is_norm = has_part && kernel.change(variant, context) && variant.is_norm();
       if (!is_norm || sample.rows.empty()) continue;
       std::size_t telling = 0;
       const bool explains = std::ranges::all_of(sample.rows, [&](const SampleRow& row) {
