@@ -688,6 +688,50 @@ TEST_CASE("float64 results have all their digits, and are as float32's only wher
   CHECK(contains(files.run("check x.json wide.npy"_w).out, "as far off as float32"));
 }
 
+TEST_CASE("a factor of a parameter gradient in 16 bits is no noise of sums", "[check]") {
+  const Checks files;
+  files.write("x.json", numbers({32, 48}, 1).dump());
+  files.write("dy.json", numbers({32, 48}, 2).dump());
+  files.output("convert x.json --dtype bfloat16 -o x.safetensors"_w);
+  files.output("convert dy.json --dtype bfloat16 -o dy.safetensors"_w);
+  files.output("grad x.safetensors --dy dy.safetensors --dweight dw.json --dtype float64"_w);
+  json dweight = json::parse(files.read("dw.json"));
+  for (json& one : dweight) one = one.get<double>() * 1.0043217;
+  files.write("dw.json", dweight.dump());
+  files.output("convert dw.json --dtype bfloat16 -o dw.safetensors"_w);
+  const std::string text =
+      files.run("check x.safetensors --dy dy.safetensors --actual-dweight dw.safetensors"_w).out;
+  CHECK(contains(text, "differs"));
+  CHECK_FALSE(contains(text, "bfloat16-"));
+}
+
+TEST_CASE("what becomes of the residual is named beside a rounded sum, quantized or not",
+          "[check]") {
+  const Checks files;
+  files.write("x.json", numbers({16, 64}, 1).dump());
+  files.write("r.json", numbers({16, 64}, 2).dump());
+  json negated = json::parse(files.read("r.json"));
+  for (json& row : negated) {
+    for (json& one : row) one = -one.get<double>();
+  }
+  files.write("n.json", negated.dump());
+  for (const std::string name : {"x", "r", "n"}) {
+    files.output("convert "_w + Words{name + ".json"} + "--dtype float16 -o"_w +
+                 Words{name + ".npy"});
+  }
+  const auto cause = [&](const std::string& made, const std::string& asked) {
+    files.shell_output("lnorm x.npy --rms " + made + " -o y.npy");
+    const json found =
+        support::parsed_json(files.shell("lnorm check x.npy y.npy --rms --json " + asked).out);
+    return cause_of(found);
+  };
+  const std::string round = " --round sum";
+  const std::string row = " --quantize row";
+  CHECK(cause("--residual n.npy" + round, "--residual r.npy" + round) == "residual-negated");
+  CHECK(cause("--residual r.npy" + round + row + " --dtype int8", "--residual r.npy" + row) ==
+        "rounded-sum");
+}
+
 // The outputs of such rows are the elements themselves, or next to them: their roundings are no noise.
 TEST_CASE("rows whose deviation is near a power of two tell no more than they do", "[check]") {
   const Checks files;

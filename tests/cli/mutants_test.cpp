@@ -55,6 +55,16 @@ struct Mutants : Workplace {
 
 }  // namespace
 
+TEST_CASE("kernels of float64 are caught by their mistakes, not by their last digit", "[mutants]") {
+  const Mutants files;
+  files.write("x.json", numbers(12, 11, 2));
+  const json report = files.report("x.json --eps-on max --max-ulp 0 --kernels eps-1e-6,ddof-1"_w);
+  CHECK(ids_of(report.at("survivors")) == Ids{"eps-1e-6"});
+  // Of two rows every second one is another sum.
+  files.write("two.json", numbers(2, 11, 2));
+  CHECK(files.survivors("two.json --dy two.json --kernels every-2nd-row,every-4th-row"_w) == Ids{});
+}
+
 TEST_CASE("an input scaled by its width lets a kernel pass that sums nothing", "[mutants]") {
   const Mutants files;
   const Words test = "--rms --eps 1e-6 --rtol 1e-2 --atol 1e-2 --dtype float16"_w;

@@ -51,6 +51,33 @@ TEST_CASE("quantized outputs of an H100 are right, but for those that are rounde
   CHECK(contains(said, "y is rounded to float16 before it is divided (rounded-y; --round y)"));
 }
 
+TEST_CASE("a mistake of some rows is none of all") {
+  const Workplace files;
+  json x = json::array();
+  for (int r = 0; r < 16; ++r) {
+    json row = json::array();
+    for (int i = 0; i < 32; ++i) row.push_back((r * 37 + i * i * 11 + r * i) % 101 - 50.5);
+    x.push_back(row);
+  }
+  files.write("x.json", x.dump());
+  files.output("convert x.json --dtype float32 -o x.npy"_w);
+  files.shell_output("lnorm x.npy --rms --quantize row --dtype int8 -o q.npy --save-scale s.npy");
+  files.output("convert q.npy -o q.json"_w);
+  const json q = json::parse(files.read("q.json"));
+  const auto found = [&](const json& of_kernel) {
+    files.write("other.json", of_kernel.dump());
+    return of(files, "x.npy other.json --as int8 --rms --quantize row --actual-scale s.npy");
+  };
+  json last = q;
+  for (json& one : last.back()) one = std::min(127, one.get<int>() + 1);
+  CHECK(contains(found(last), "no known mistake"));
+  json all = q;
+  for (json& row : all) {
+    for (json& one : row) one = std::min(127, one.get<int>() + 1);
+  }
+  CHECK(contains(found(all), "zero-point"));
+}
+
 TEST_CASE("what is quantized otherwise than asked for is named") {
   struct Case {
     std::string made;   // by these options
