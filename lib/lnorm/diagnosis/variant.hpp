@@ -178,8 +178,10 @@ struct KernelContext {
   DType dy_dtype = DType::float64;
   std::int64_t rows = 0;          // of the tensor
   bool has_groups = false;        // whose channels have their own weights
-  bool weight_is_number = false;  // one for all elements
+  bool weight_is_number = false;  // one for all elements of a row
   bool bias_is_number = false;
+  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
+  bool has_own_order = true;
   bool is_written = false;  // the variant's results are wanted, not what explains others
   // Statistics are given: of rows, and in place of the divisor. Those that a forward pass has saved are none.
   bool has_given = false;

@@ -225,7 +225,7 @@ bool weight_plus(Variant& v, const Context& c, double one) {
 template <Parameter of>
 bool has_order(const Context& c) {
   const bool is_number = of == Parameter::weight ? c.weight_is_number : c.bias_is_number;
-  return c.row_length() > 1 && !is_number;
+  return c.row_length() > 1 && c.has_own_order && !is_number;
 }
 
 template <Parameter of>

@@ -150,8 +150,7 @@ JudgeSetting judge_setting(const Plan& plan, const Backend& backend, const Check
 
 KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineTerm& weight,
                          const AffineTerm& bias, const Plan& plan) {
-  // If weight and bias run along other axes, a row has no order of its own that a kernel could reverse or shift.
-  const bool has_own_order = plan.affine.is_plain();
+  const bool are_of_row = plan.affine.repeat >= plan.row_length;
   return {.setting = setting,
           .of = of,
           .has_weight = !weight.empty(),
@@ -159,8 +158,9 @@ KernelContext context_of(const JudgeSetting& setting, Quantity of, const AffineT
           .x_dtype = plan.in,
           .weight_dtype = weight.dtype(),
           .rows = plan.rows,
-          .weight_is_number = !has_own_order || weight.is_uniform(),
-          .bias_is_number = !has_own_order || bias.is_uniform(),
+          .weight_is_number = are_of_row || weight.is_uniform(),
+          .bias_is_number = are_of_row || bias.is_uniform(),
+          .has_own_order = plan.affine.is_plain(),
           .layout = plan.affine};
 }
 
