@@ -337,6 +337,7 @@ class GradientSearch {
     double count = 0;
     double above = 0;
     double away = 0;
+    double toward = 0;  // 0
     double squares = 0;
     double greatest = 0;
     const OutputFormat narrow(*trial.variant.backward.sums);
@@ -349,6 +350,7 @@ class GradientSearch {
         count += 1;
         above += off > 0 ? 1 : 0;
         away += off * row.y[i] > 0 ? 1 : 0;
+        toward += off * row.y[i] < 0 ? 1 : 0;
         squares += off * off;
         greatest = std::max(greatest, std::fabs(off));
       }
@@ -357,8 +359,8 @@ class GradientSearch {
     const bool is_noise = count >= kFewest && size >= 1 / kNoiseTimes && size <= kNoiseTimes &&
                           greatest <= kGreatest * size &&
                           std::min(above, count - above) >= count / 8 &&
-                          std::min(away, count - away) >= count / 8 &&
-                          std::fabs(2 * away - count) <= 3 * std::sqrt(count);
+                          8 * std::min(away, toward) >= away + toward &&
+                          std::fabs(away - toward) <= 3 * std::sqrt(away + toward);
     return is_noise ? std::optional(10 * std::fabs(std::log(size))) : std::nullopt;
   }
 
