@@ -416,7 +416,7 @@ struct lnorm_job {
       try {
         fail_option(command_.command, option);
       } catch (const Error& error) {
-        // What the hint leads to has no meaning here, either.
+        // A hint may name an option that has no meaning here.
         constexpr std::string_view kHere = "here it is ";
         const bool is_here = error.hint().starts_with(kHere);
         const std::string other = is_here ? error.hint().substr(kHere.size()) : "";

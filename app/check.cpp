@@ -160,7 +160,7 @@ class Checking {
     const auto source = rows(SumRounding::once);
     const RunOptions options = work.begin(plan, *source, nullptr, backend_.name, false);
     auto found = judged(*source, *alone, x, name, plan, affine, options);
-    // A kernel that adds in float32 may be right by another sum, or more of what it wrote.
+    // A kernel that adds in float32 has another sum: the one by which more of its tensors are right is taken.
     const auto fails = [](const NamedCheck& one) { return one.exit_status() != 0; };
     if (alone->has_random_access() && companions_.may_have_other_sum(x, plan.rounding) &&
         std::ranges::any_of(found, fails)) {

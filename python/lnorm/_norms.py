@@ -175,7 +175,7 @@ def rms_norm(x: Any, weight: Any = None, bias: Any = None, **options: Any) -> An
     array([[0.84852815, 1.1313709 ]], dtype=float32)
     """
     if "rms" in options:
-        raise TypeError("rms: is given, where rms_norm has it")
+        raise TypeError("rms: is given, where rms_norm sets it")
     return layer_norm(x, weight, bias, rms=True, **options)
 
 

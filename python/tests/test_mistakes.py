@@ -113,7 +113,7 @@ class Mistakes(unittest.TestCase):
         x = np.random.default_rng(0).normal(size=(128, 1000)).astype(np.float16)
         k = x[:, :-1].astype(np.float32)
         y = (x - mean(k)) / np.sqrt(k.var(-1, keepdims=True) + np.float32(EPS))
-        self.assertIsNone(lnorm.check(x, y.astype(np.float16)).cause)
+        self.assertEqual(lnorm.check(x, y.astype(np.float16)).cause["ids"], ["first-999"])
         random = np.random.default_rng(0)
         x = (1000 + random.normal(size=(16, 4)) * 1e-4).astype(np.float32)
         y = 1000 * random.normal(size=(16, 4)).astype(np.float32)
@@ -206,6 +206,7 @@ class Mistakes(unittest.TestCase):
         def of_warp(numbers):
             return numbers[:, COLUMNS % 64 < 32].sum(-1, keepdims=True) / LENGTH
 
+        unbiased = np.sqrt(x.var(-1, keepdims=True, ddof=1) + 1e-5)
         found = {
             "dx-mean-of-dy": dx(of_mean=dy),
             "dx-projection-of-dy": dx(of_variance=dy),
@@ -217,11 +218,21 @@ class Mistakes(unittest.TestCase):
             "dx-warp-64": dx(of=of_warp),
             "dx-first-64": dx(of=lambda numbers: numbers[:, :64].sum(-1, keepdims=True) / LENGTH),
             "dx-1-1--1": (g - mean(g) + xhat * mean(g * xhat)) / s,
+            "other-ddof": (g - mean(g) - d / unbiased * mean(g * d / unbiased)) / unbiased,
         }
         for name, value in found.items():
             with self.subTest(name):
                 report = lnorm.check(self.x, dy=self.dy, weight=self.w, actual_dx=value.astype(np.float32))
                 self.assertEqual(report.tensors[0]["cause"]["ids"], [name])
+        of_channels = np.repeat(self.w[:8].astype(float), LENGTH // 8)
+        report = lnorm.check(
+            self.x.reshape(ROWS, 8, -1),
+            dy=self.dy.reshape(ROWS, 8, -1),
+            weight=self.w[:8],
+            groups=1,
+            actual_dx=((dy - mean(dy) - xhat * mean(dy * xhat)) * of_channels / s).astype(np.float32).reshape(ROWS, 8, -1),
+        )
+        self.assertEqual(report.tensors[0]["cause"]["ids"], ["dx-weight-last"])
         deviation = x.std(-1, keepdims=True)
         for eps_on, eps, s in ("std", 1e-3, deviation + 1e-3), ("max", 1, np.maximum(deviation, 1)):
             with self.subTest(eps_on):

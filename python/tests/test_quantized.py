@@ -152,6 +152,17 @@ def test_the_sum_that_a_kernel_saves_is_judged():
     assert report.json["tensors"][1]["worst_index"] == [2, 7]
 
 
+def test_a_stale_sum_accuses_no_result():
+    random = np.random.default_rng(1)
+    x, residual = random.normal(size=(64, 256)).astype(np.float16), random.normal(size=(64, 256)).astype(f32)
+    total = (x.astype(f32) + residual).astype(np.float16)  # rounded twice: some numbers lie next to a tie
+    y = lnorm.rms_norm(total)
+    total[-1] = 0
+    report = lnorm.check(x, y, rms=True, residual=residual, round="sum", actual_sum=total)
+    assert [tensor["verdict"] for tensor in report.json["tensors"]] == ["correctly rounded", "differs"]
+    assert report.json["tensors"][1]["where"] == ["row 63"]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_y_that_is_rounded_may_be_far_off_where_the_bias_cancels(dtype):
     random = np.random.default_rng(3)

@@ -151,7 +151,8 @@ std::string factor_text(double factor) {
   const double beside = std::fabs(factor - 1);
   const bool is_near = beside > 0 && beside < 1e-3;
   std::ostringstream text;
-  text.precision(4 - (is_near ? static_cast<int>(std::floor(std::log10(beside))) : 0));
+  const int zeros = is_near ? -static_cast<int>(std::floor(std::log10(beside))) : 0;
+  text.precision(std::min(4 + zeros, 17));
   text << factor;
   return std::move(text).str();
 }

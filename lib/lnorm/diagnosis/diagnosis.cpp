@@ -464,7 +464,7 @@ class Search {
     });
   }
 
-  // Whether a number is plainer than any number is by chance, which one row tells as well.
+  // Several rows tell any number. One row tells a plain one alone: a twentieth of all numbers at most are as near to one so plain.
   bool is_told(double number, double error) const {
     constexpr double kChance = 0.05;
     std::string digits = number_text(number);
@@ -482,7 +482,7 @@ class Search {
     NamedKernel kernel{.id = id + number_text(number),
                        .words = concat(words, ' ', number_text(number)),
                        .options = option};
-    // In few rows a number that is nearly right may be what sums lose. An eps that is so is nothing else.
+    // In few rows a number that is nearly right may be what sums lose. A nearly right eps always is.
     const bool is_eps = id == "eps=";
     const double nearly = is_eps ? 0.02 : id == "variance-factor=" ? 0.01 : 0.005;
     const double right = is_eps ? setting_.formula.eps : 1;
@@ -1169,7 +1169,7 @@ std::vector<FormulaFit> ranked(
   const auto is_listed = [](const Proof& proof) {
     return std::ranges::all_of(proof.kernels, [](const auto* one) { return one->row != nullptr; });
   };
-  // Numbers that the rows tell are alike as well: one row tells but one.
+  // A listed formula is like a listed one, a told number like a told one: one row tells eps, a divisor and a factor alike.
   const auto is_like = [&](const Proof& proof, const Proof& best) {
     return proof.explains && best.explains && is_listed(proof) == is_listed(best) &&
            parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);

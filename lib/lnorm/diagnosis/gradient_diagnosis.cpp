@@ -215,15 +215,22 @@ class GradientSearch {
     constexpr double kNear = 1e-4;
     const auto n = static_cast<double>(context_.row_length());
     const auto rows = static_cast<double>(context_.rows);
-    const std::pair<double, std::string> plain[] = {{-1, "-1"},        {2, "2"},
-                                                    {0.5, "0.5"},      {-2, "-2"},
-                                                    {n, "n"},          {1 / n, "1/n"},
-                                                    {rows, "R"},       {1 / rows, "1/R"},
-                                                    {n * rows, "n R"}, {1 / n / rows, "1/(n R)"}};
+    // Sums over rows are averaged over these. Where there are as many as elements of a row, that goes before.
+    std::pair<double, std::string> first(n, "n");
+    std::pair<double, std::string> second(rows, "R");
+    if (context_.of != Quantity::dx) std::swap(first, second);
+    const std::pair<double, std::string> plain[] = {{-1, "-1"},
+                                                    {2, "2"},
+                                                    {0.5, "0.5"},
+                                                    {-2, "-2"},
+                                                    first,
+                                                    {1 / first.first, "1/" + first.second},
+                                                    second,
+                                                    {1 / second.first, "1/" + second.second},
+                                                    {n * rows, "n R"},
+                                                    {1 / n / rows, "1/(n R)"}};
     const auto is_small = [](double whole) { return whole > 2 && whole <= 4096; };
     std::vector<std::pair<double, std::string>> all(std::begin(plain), std::end(plain));
-    // Sums over rows are averaged over these.
-    if (context_.of != Quantity::dx) std::rotate(all.begin() + 4, all.begin() + 6, all.begin() + 8);
     const double size = std::fabs(found);
     for (const double whole : {std::round(size), std::round(1 / size)}) {
       if (!is_small(whole)) continue;
@@ -241,7 +248,7 @@ class GradientSearch {
     is_cause(std::stod(text), text);
   }
 
-  // Whether nine of ten numbers may be that of what was asked for, by bounds that are wide enough.
+  // Whether nine of ten numbers may be the factor times the right ones, by wide bounds. If not, no pass over all rows is made for it.
   bool may_be_multiplied_by(double factor) const {
     std::size_t near = 0;
     for (std::size_t r = 0; r < exact_.rows.size(); ++r) {
@@ -337,7 +344,7 @@ class GradientSearch {
     double count = 0;
     double above = 0;
     double away = 0;
-    double toward = 0;  // 0
+    double toward_zero = 0;
     double squares = 0;
     double greatest = 0;
     const OutputFormat narrow(*trial.variant.backward.sums);
@@ -350,7 +357,7 @@ class GradientSearch {
         count += 1;
         above += off > 0 ? 1 : 0;
         away += off * row.y[i] > 0 ? 1 : 0;
-        toward += off * row.y[i] < 0 ? 1 : 0;
+        toward_zero += off * row.y[i] < 0 ? 1 : 0;
         squares += off * off;
         greatest = std::max(greatest, std::fabs(off));
       }
@@ -359,8 +366,8 @@ class GradientSearch {
     const bool is_noise = count >= kFewest && size >= 1 / kNoiseTimes && size <= kNoiseTimes &&
                           greatest <= kGreatest * size &&
                           std::min(above, count - above) >= count / 8 &&
-                          8 * std::min(away, toward) >= away + toward &&
-                          std::fabs(away - toward) <= 3 * std::sqrt(away + toward);
+                          8 * std::min(away, toward_zero) >= away + toward_zero &&
+                          std::fabs(away - toward_zero) <= 3 * std::sqrt(away + toward_zero);
     return is_noise ? std::optional(10 * std::fabs(std::log(size))) : std::nullopt;
   }
 

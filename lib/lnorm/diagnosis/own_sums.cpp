@@ -1,6 +1,7 @@
 #include "lnorm/diagnosis/own_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/diagnosis/diagnosis.hpp"
+#include "lnorm/diagnosis/totals.hpp"
 
 namespace lnorm {
 
@@ -163,25 +165,15 @@ std::vector<double> computed_in(DType dtype, const Formula& formula, const Judge
 
 namespace {
 
-// The sum of squares of what is left of errors of a row beside a line in its elements, times weight: what sums lose is one.
+// The sum of squares of a row's errors, less what a line through its elements, times weight, takes of them. What sums lose is such a line.
 double off_line(const SampleRow& row, std::span<const double> weight, double mean,
                 std::span<const double> off) {
-  double pp = 0;
-  double pq = 0;
-  double qq = 0;
-  double op = 0;
-  double oq = 0;
-  double oo = 0;
-  for (std::size_t i = 0; i < off.size(); ++i) {
-    const double p = weight[i];
-    const double q = p * (row.x[i] - mean);
-    pp += p * p;
-    pq += p * q;
-    qq += q * q;
-    op += off[i] * p;
-    oq += off[i] * q;
-    oo += off[i] * off[i];
-  }
+  const auto [pp, pq, qq, op, oq, oo] =
+      totals<6>(off.size(), [&](std::size_t i) -> std::array<double, 6> {
+        const double p = weight[i];
+        const double q = p * (row.x[i] - mean);
+        return {p * p, p * q, q * q, off[i] * p, off[i] * q, off[i] * off[i]};
+      });
   const double determinant = pp * qq - pq * pq;
   if (!(determinant > 1e-9 * pp * qq)) return oo;
   return std::max(0.0, oo - (op * (op * qq - oq * pq) + oq * (oq * pp - op * pq)) / determinant);
@@ -190,7 +182,7 @@ double off_line(const SampleRow& row, std::span<const double> weight, double mea
 // Whether the output is off by what that arithmetic loses on these rows, but for a factor of four, and the rows are lines in it.
 bool is_off_as(DType dtype, const Variant& variant, const Sample& sample) {
   constexpr double kOfRow = 100;  // the factor between sums of squares of a row
-  // The same of what sums do not lose, which all orders of operations have about as much of: 0.75 in kernels on a GPU.
+  // The same of what is beside such a line. All orders of operations lose about as much there: 0.55 of it on a GPU.
   constexpr double kOfNoise = 2;
   const JudgeSetting& setting = *sample.setting;
   KernelModel kernel = setting.kernel;
@@ -298,7 +290,7 @@ bool is_evident(const Variant& variant, const Sample& sample) {
   std::set<std::vector<double>> contents;
   OnGrid sums;
   double reach = 0;
-  double shown = 0;        // what sums may lose of 1 / s, beside what the output hides
+  double shown = 0;        // what sums may lose of s, in parts of what the output's rounding hides
   std::int64_t above = 0;  // rows whose variance comes out too large
   std::int64_t fits = 0;
   for (const SampleRow& row : sample.rows) {

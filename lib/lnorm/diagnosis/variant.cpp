@@ -391,13 +391,13 @@ bool fill(const Variant& variant, const Sample& sample, const SampleRow& row,
 std::span<const double> input_of(const Variant& variant, const Sample& sample, const SampleRow& row,
                                  std::vector<double>& buffer) {
   if (variant.input == Variant::Input::x_alone) return row.alone;
-  // row.x is the sum with the residual, which is known where that sum is rounded.
+  // row.x is the sum with the residual. Where it is rounded, the row has the residual as well.
   const JudgeSetting& setting = *sample.setting;
   const OutputFormat format =
       variant.x_in ? OutputFormat(*variant.x_in) : setting.steps.value_or(setting.output);
   const auto combined = [&](double of_residual, double of_x) {
+    const bool is_rounded = !row.residual.empty();
     for (std::size_t i = 0; i < row.alone.size(); ++i) {
-      const bool is_rounded = !row.residual.empty();
       const double residual = is_rounded ? row.residual[i] : row.x[i] - row.alone[i];
       const double sum = of_residual * residual + of_x * row.alone[i];
       buffer.push_back(is_rounded && of_x != 0 ? format.rounded(sum) : sum);
@@ -408,7 +408,7 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
   if (variant.input == Variant::Input::residual_alone) return combined(1, 0);
   if (variant.input == Variant::Input::difference) return combined(-1, 1);
   if (variant.input == Variant::Input::rounded_sum || variant.x_in) {
-    // A sum is rounded to the arithmetic first.
+    // The arithmetic has rounded the sum before.
     const OutputFormat sum(setting.kernel.arithmetic.dtype);
     for (const double x : row.x) buffer.push_back(format.rounded(sum.rounded(x)));
     return buffer;

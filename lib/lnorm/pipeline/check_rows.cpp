@@ -280,16 +280,16 @@ std::optional<RowStatistics> statistics_of_all(TensorSource& x, const Plan& plan
 
 std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t rows,
                                        std::int64_t row_length) {
-  constexpr std::int64_t kSpreadRows = 64;  // fewer where they have so many elements, but 16
-  constexpr std::int64_t kSpreadElements = 524288;
-  constexpr std::int64_t kShortRows = 32768;  // more where all have no more elements than that
+  constexpr std::int64_t kSpreadRows = 64;
+  constexpr std::int64_t kFewestElements = 32768;  // more short rows, up to so many elements
+  constexpr std::int64_t kMostElements = 524288;   // fewer long rows, but kAffectedRows at least
   constexpr std::int64_t kAffectedRows = 16;  // so many are affected ones, if there are as many
   constexpr std::int64_t kFewRows = 3;        // however long they are
   const std::int64_t length = std::max<std::int64_t>(1, row_length);
   const std::int64_t by_size = std::max<std::int64_t>(2, kMostTried / length);
   const std::int64_t count =
-      std::min({std::max(std::clamp(kSpreadElements / length, kAffectedRows, kSpreadRows),
-                         kShortRows / length),
+      std::min({std::max(std::clamp(kMostElements / length, kAffectedRows, kSpreadRows),
+                         kFewestElements / length),
                 by_size, rows});
   std::set<std::int64_t> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);

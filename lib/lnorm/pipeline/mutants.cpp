@@ -336,7 +336,7 @@ class MutantTrials {
       VariantRow unused;
       rows.right.push_back(quantized(attempts.back(), rows, r, tensor, unused));
     }
-    // What is computed in float64 is off by a digit, which is none of a kernel's mistakes.
+    // The kernels are computed in float64: their last digits are no mistakes.
     for (std::size_t r = 0; !quantizer_ && plan_.out == DType::float64 && r < rows.rows.size();
          ++r) {
       VariantRow made;

@@ -224,7 +224,9 @@ std::vector<std::pair<std::string, std::string>> figure_words(const Check& c) {
         concat(ratio_text(tree.ratio), tree.ratio > 1 ? " times" : " of", " what rounding in ",
                name(c.arithmetic), " explains, at ", to_string(worst_index(c, tree)), ": ",
                value_text(Number{tree.actual}, c.is_quantized ? DType::float32 : c.actual.dtype),
-               ", exact ", rounded_text(tree.exact, c.actual.dtype == DType::float64 ? 17 : 9)));
+               ", exact ",
+               c.actual.dtype == DType::float64 ? value_text(Number{tree.exact}, DType::float64)
+                                                : rounded_text(tree.exact, 9)));
   }
   if (is_judged && tree.ratio > 1 && judged.loop.ratio > 1 && std::isfinite(judged.loop.ratio)) {
     found.emplace_back("", concat("a plain loop explains at most ",
@@ -265,7 +267,7 @@ std::vector<std::string> explanation_lines(const Check& check) {
     lines.push_back(
         concat("no known wrong kernel explains this",
                diagnosis.has_few_rows ? "; several at once take more rows to tell" : ""));
-    // What float32 loses, in most elements, in parts of what float64 may; and some bits more or less.
+    // float32 loses 2^29 times as much as float64. Most elements are off by about that.
     const bool is_as_float32 =
         check.arithmetic == DType::float64 && check.judged.tree.ratio < 0x1p31 &&
         check.judged.tree.ratio > 0x1p22 && 2 * check.judged.beyond > check.judged.elements;
