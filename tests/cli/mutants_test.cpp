@@ -371,6 +371,7 @@ TEST_CASE("every wrong kernel passes on some ordinary input at 1e-2", "[mutants]
   for (const json& kernel : tried.at("mutants")) {
     const auto id = kernel.at("id").get<std::string>();
     if (id.starts_with("byte-order") || id == "other-dtype") continue;
+    if (id == "sigmoid") continue;  // of what is small it is 1/2
     // No statistics are given here, there are no groups, and mutants knows a sum with a residual as it is rounded alone.
     if (id == "own-statistics" || id.starts_with("given-") || id == "weight-tiled" ||
         id == "unrounded-sum" || id == "not-saturated")  // mutants has no --saturate

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -76,6 +77,31 @@ TEST_CASE("a mistake of some rows is none of all") {
     for (json& one : row) one = std::min(127, one.get<int>() + 1);
   }
   CHECK(contains(found(all), "zero-point"));
+  const auto with = [&](const std::function<void(json & row, int number)>& change) {
+    json changed = q;
+    for (int r = 0; r < 16; ++r) change(changed[static_cast<std::size_t>(r)], r);
+    return found(changed);
+  };
+  const auto end_at = [](json& row, std::size_t written) {
+    for (std::size_t i = written; i < row.size(); ++i) row[i] = 0;
+  };
+  const std::string middle =
+      with([&](json& row, int r) { end_at(row, r == 3 || r == 7 ? 0 : 32); });
+  CHECK(contains(middle, "(unwritten-rows)"));
+  CHECK(!contains(middle, "unwritten-tail"));
+  const std::string last_rows = with([&](json& row, int r) { end_at(row, r > 12 ? 0 : 32); });
+  CHECK(contains(last_rows, "(unwritten-rows)"));
+  CHECK(contains(last_rows, "the same on this input: unwritten-tail"));
+  CHECK(contains(with([&](json& row, int) { end_at(row, 24); }), "(unwritten-tail)"));
+  // Elsewhere another mistake is made.
+  const std::string two = with([&](json& row, int r) {
+    end_at(row, 24);
+    if (r == 9) row[5] = row[5].get<int>() / 2;
+  });
+  CHECK(contains(two, "no known mistake"));
+  const std::string shifted =
+      with([](json& row, int) { std::rotate(row.begin(), row.end() - 1, row.end()); });
+  CHECK(contains(shifted, "(shifted-columns)"));
 }
 
 TEST_CASE("what is quantized otherwise than asked for is named") {

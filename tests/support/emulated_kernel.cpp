@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace emulated {
@@ -65,6 +66,21 @@ double root(double a) { return std::sqrt(a); }
 template <class F>
 F to(double value) {
   return static_cast<F>(value);
+}
+
+// By other formulas than the library's.
+const std::map<std::string, double (*)(double)>& activations() {
+  static const std::map<std::string, double (*)(double)> kAll{
+      {"relu", [](double y) { return y > 0 ? y : 0; }},
+      {"gelu", [](double y) { return 0.5 * y * (1 + std::erf(y / std::sqrt(2.0))); }},
+      {"gelu-tanh",
+       [](double y) {
+         return 0.5 * y * (1 + std::tanh(0.7978845608028654 * (y + 0.044715 * std::pow(y, 3))));
+       }},
+      {"silu", [](double y) { return y * std::exp(y) / (1 + std::exp(y)); }},
+      {"sigmoid", [](double y) { return 0.5 + 0.5 * std::tanh(y / 2); }},
+      {"tanh", [](double y) { return 1 - 2 / (std::exp(2 * y) + 1); }}};
+  return kAll;
 }
 
 template <class F>
@@ -480,7 +496,10 @@ class Emulation {
         y = to<F>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(y),
                                                        10 - std::ilogb(static_cast<double>(y)))),
                              std::ilogb(static_cast<double>(y)) - 10));
-      if (id == "tanh") y = to<F>(std::tanh(static_cast<double>(y)));
+      if (const auto of = activations().find(id); of != activations().end()) {
+        y = to<F>(of->second(static_cast<double>(y)));
+      }
+      if (id == "cube-root") y = to<F>(std::cbrt(static_cast<double>(y)));
       if (id == "fixed-point") {
         y = to<F>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(y), 5)), -5));
       }

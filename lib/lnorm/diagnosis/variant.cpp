@@ -425,6 +425,18 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
   return buffer;
 }
 
+// y may be rounded to the output before; a kernel's exponential is off by some units.
+void activate(const Variant& variant, const JudgeSetting& setting, VariantRow& result) {
+  constexpr double kUnits = 8;
+  const double unit = kUnits * setting.kernel.arithmetic.unit;
+  for (std::size_t i = 0; i < result.y.size(); ++i) {
+    const double y = std::exchange(result.y[i], variant.activation(result.y[i]));
+    const double off = result.bound[i] + setting.output.half_ulp(std::fabs(y) + result.bound[i]);
+    result.bound[i] = Variant::kMostSlope * off +
+                      unit * std::max(std::fabs(result.y[i]), std::min(std::fabs(y), 1.0));
+  }
+}
+
 // y and bound, the latter without the last rounding. False where the variant has no result for the row.
 bool fill_results(const Variant& variant, const Sample& sample, const SampleRow& row,
                   VariantRow& result) {
@@ -439,6 +451,7 @@ bool fill_results(const Variant& variant, const Sample& sample, const SampleRow&
   if (!has_statistics || are_finite(x)) {
     const bool is_filled = fill(variant, sample, row, x, result);
     if (variant.adds_input || variant.adds_residual) add_terms(variant, sample, row, result);
+    if (variant.activation != nullptr) activate(variant, *sample.setting, result);
     return is_filled;
   }
   fill_exact(kNan, result);

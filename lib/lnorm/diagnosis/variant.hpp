@@ -122,6 +122,8 @@ struct Variant {
     unwritten_tail
   };
   Result result = Result::formula;
+  double (*activation)(double) = nullptr;  // of y; kMostSlope is the most that it is steep
+  static constexpr double kMostSlope = 1.13;
   std::optional<OutputFormat> y_in = {};  // y is rounded to it before the output
   double y_factor = 1;                    // and is multiplied by that then
 
@@ -153,7 +155,7 @@ struct Variant {
   enum class Bytes { as_they_are, other_dtype, swapped, swapped_input };
   Bytes bytes = Bytes::as_they_are;
 
-  // Whether y is what statistics, weight and bias make of a row, and is not changed after that.
+  // Whether y is what statistics, weight and bias make of a row, or an activation of that.
   bool is_norm() const noexcept {
     return bytes == Bytes::as_they_are && overflow == Overflow::none && !arithmetic && !y_in &&
            !saturates && !has_own_sums() && result != Result::truncated && result != Result::away &&

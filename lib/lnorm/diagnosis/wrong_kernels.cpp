@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <set>
 #include <utility>
 
@@ -521,6 +522,21 @@ bool norm_of_xhat(Variant& v, const Context& c, double) {
          has_affine(c);
 }
 
+double relu(double y) { return std::max(y, 0.0); }
+double sigmoid(double y) { return 1 / (1 + std::exp(-y)); }
+double silu(double y) { return y * sigmoid(y); }
+double gelu(double y) { return y / 2 * std::erfc(-y / std::numbers::sqrt2); }
+double gelu_tanh(double y) {
+  return y * sigmoid(std::sqrt(8 / std::numbers::pi) * (y + 0.044715 * y * y * y));
+}
+double tanh_of(double y) { return std::tanh(y); }
+
+template <double (*of)(double)>
+bool activation(Variant& v, const Context& c, double) {
+  v.activation = of;
+  return !c.has_no_deviations() || c.has_bias;
+}
+
 template <Result kind>
 bool shifted_rows(Variant& v, const Context& c, double) {
   return result<kind>(v, c, 0) && c.rows != 1;
@@ -847,6 +863,12 @@ constexpr WrongKernel kWrongKernels[] = {
     {"twice", "y is the norm of the norm", "", KernelPart::alone, twice},
     {"norm-of-xhat", "y is the norm of xhat, which has no weight and bias", "", KernelPart::alone, norm_of_xhat},
     {"softmax", "y is softmax of x", "lnorm softmax", KernelPart::alone, result<Result::softmax>},
+    {"relu", "y is relu of the norm", "", KernelPart::alone, activation<relu>},
+    {"gelu", "y is gelu of the norm", "", KernelPart::alone, activation<gelu>},
+    {"gelu-tanh", "y is gelu of the norm, in the approximation by tanh", "", KernelPart::alone, activation<gelu_tanh>},
+    {"silu", "y is silu of the norm", "", KernelPart::alone, activation<silu>},
+    {"sigmoid", "y is sigmoid of the norm", "", KernelPart::alone, activation<sigmoid>},
+    {"tanh", "y is tanh of the norm", "", KernelPart::alone, activation<tanh_of>},
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::previous_row>},
     {"shifted-rows", "y is one row further", "", KernelPart::alone, shifted_rows<Result::next_row>},
     {"shifted-columns", "y is one element further", "", KernelPart::alone, shifted_columns<Result::previous_element>},

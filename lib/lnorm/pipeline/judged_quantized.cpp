@@ -577,6 +577,7 @@ class QuantizedChecker {
         found.front().same_as.push_back(kernel.id);
       }
     }
+    if (found.empty()) add_unwritten(sample, wrong_rows, choose, found);
     return result;
   }
 
@@ -604,9 +605,33 @@ class QuantizedChecker {
   }
 
  private:
-  // Whether the variant's y, quantized as asked for, is the row. A bound that is wide, as of constant rows, tells nothing.
+  // Rows that are 0, or end in zeros, where others are right.
+  void add_unwritten(const Sample& sample, const std::vector<const SampleRow*>& wrong,
+                     const ChooseKernel& choose, std::vector<FormulaFit>& found) const {
+    std::size_t whole = 0;
+    std::size_t tails = 0;
+    for (const SampleRow* const row : wrong) {
+      std::size_t begin = row->actual.size();
+      while (begin > 0 && row->actual[begin - 1] == 0) --begin;
+      std::size_t unused = 0;
+      whole += begin == 0 ? 1 : 0;
+      tails += begin > 0 && explains_by(asked_for(judge_.setting), sample, *row, unused, begin);
+    }
+    if (wrong.empty() || (whole > 0 && tails > 0) || whole + tails < wrong.size()) return;
+    const std::string id = whole > 0 ? "unwritten-rows" : "unwritten-tail";
+    if (!choose(id) || (whole > 0 && wrong.size() == sample.rows.size())) return;
+    found.push_back(cause(
+        id, whole > 0 ? "rows are not written" : "the last elements are not written", kInfinity));
+    // All rows from one on are the end of the tensor.
+    if (whole > 0 && wrong.front() == &sample.rows[sample.rows.size() - wrong.size()]) {
+      found.back().same_as.emplace_back("unwritten-tail");
+    }
+  }
+
+  // Whether the variant's y, quantized as asked for, is the row, whose elements from written on are 0. A bound that is wide, as of constant
+  // rows, tells nothing.
   bool explains_by(const Variant& variant, const Sample& sample, const SampleRow& row,
-                   std::size_t& telling) const {
+                   std::size_t& telling, std::optional<std::size_t> written = {}) const {
     const Quantization& asked = judge_.asked.quantization;
     VariantRow result;
     const bool has_result = evaluate(variant, sample, row, result);
@@ -617,7 +642,8 @@ class QuantizedChecker {
     for (std::size_t i = 0; i < result.y.size(); ++i) {
       if (asked.rounds_y) result.bound[i] = round_in(steps, result.y[i], result.bound[i]);
       most = std::max(most, std::fabs(result.y[i]));
-      widest = std::max(widest, result.bound[i]);
+      // What may be anything is no bound.
+      if (std::isfinite(result.bound[i])) widest = std::max(widest, result.bound[i]);
     }
     // A group of zeros has any scale.
     const bool is_zero = std::ranges::all_of(row.actual, [](double q) { return q == 0; });
@@ -625,7 +651,9 @@ class QuantizedChecker {
     if (is_zero && most <= widest) return true;
     // The scale that rows share is that of other rows as well: what the kernel has saved is taken as it is.
     constexpr ScaleInterval kAny{0, kInfinity};
-    const QuantizedRule rule{asked, result.y, result.y, result.bound};
+    std::vector<double> y = result.y;
+    for (std::size_t i = written.value_or(y.size()); i < y.size(); ++i) y[i] = result.bound[i] = 0;
+    const QuantizedRule rule{asked, result.y, y, result.bound};
     return judge_.explains(rule, row.number, row.actual, judge_.given_scales(row.number),
                            judge_.shares_scales() ? &kAny : nullptr);
   }
