@@ -24,8 +24,10 @@ namespace {
 constexpr std::size_t kMostParts = 3;
 constexpr double kPart = 20;  // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
-constexpr std::size_t kThin = 64;       // of many rows, those that are looked at first
-constexpr std::size_t kFewRows = 4;     // each tells two numbers
+constexpr std::size_t kThin = 64;    // of many rows, those that are looked at first
+constexpr std::size_t kFewRows = 4;  // each tells two numbers
+// Rounding explains what is this far, in mean squares, from the formula that a kernel has. A number that few rows tell is near by chance.
+constexpr double kFar = 16;
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
 struct Change {
@@ -129,6 +131,7 @@ class Search {
       return result;
     }
     try_parts();
+    leave_what_few_rows_tell();
     choose_best(result);
     if (!result.explains_all()) {
       // Sums that lose more than those of the arithmetic explain much: they are tried last.
@@ -343,8 +346,11 @@ class Search {
         !found.empty() && 2 * std::ranges::count_if(found.front().told, [](const ToldRow& row) {
                             return row.told.alpha < 0;
                           }) > std::ssize(found.front().told);
-    const bool are_lines_anyway = (context_.weight_is_number && context_.bias_is_number) ||
-                                  are_flipped || context_.row_length() <= 2;
+    const bool are_uniform = std::ranges::all_of(rows_, [&](const ToldRow& row) {
+      const std::vector<double>& weight = affine_of(*row.row, setting_).weight;
+      return std::ranges::adjacent_find(weight, std::not_equal_to<>()) == weight.end();
+    });
+    const bool are_lines_anyway = are_uniform || are_flipped || context_.row_length() <= 2;
     if (most < kMostRows || are_lines_anyway) {
       find_factor();
       const std::vector<ThinRow> plain = thin_rows(asked_);
@@ -433,17 +439,24 @@ class Search {
     if (yy > 0) add_factor(ay / yy, 3 * std::sqrt(repeated * squares / 3) / yy);
   }
 
+  // The number itself, the root of a number and the quotient by one, if these are plainer or as plain.
   void add_factor(double factor, double error) {
-    double number = shortest_within(factor, error);
-    // The root of a plainer number goes before it.
-    const double square = shortest_within(factor * factor, 2 * std::fabs(factor) * error);
-    const double root = std::copysign(std::sqrt(square), factor);
-    if (number_text(square).size() + 1 < number_text(number).size()) {
-      if (!is_told(square, 2 * std::fabs(factor) * error)) return;
-      number = shortest_within(root, 1e-9 * std::fabs(root));
-      error = 0;
-    }
-    const bool is_whole = std::fabs(number) == 1 || !(std::fabs(factor - 1) > error);
+    const double size = std::fabs(factor);
+    const double number = shortest_within(factor, error);
+    const auto add_plain = [&](double plain, double error_of_plain, double value) {
+      const bool is_plain = number_text(plain).size() <= number_text(number).size();
+      const double as_told = shortest_within(std::copysign(value, factor), 1e-9 * value);
+      if (is_plain && as_told != number && is_told(plain, error_of_plain)) try_factor(as_told, 0);
+    };
+    const double square = shortest_within(size * size, 2 * size * error);
+    const double inverse = shortest_within(1 / size, error / (size * size));
+    add_plain(square, 2 * size * error, std::sqrt(square));
+    add_plain(inverse, error / (size * size), 1 / inverse);
+    if (std::fabs(factor - 1) > error) try_factor(number, error);
+  }
+
+  void try_factor(double number, double error) {
+    const bool is_whole = std::fabs(number) == 1;
     const bool is_normal = std::fabs(number) >= setting_.kernel.arithmetic.smallest_normal;
     if (is_whole || !std::isfinite(number) || !is_normal) return;
     // Of what was rounded before.
@@ -495,7 +508,26 @@ class Search {
     return &changes_.back();
   }
 
-  // Where one part explains all, nothing is plainer: combinations are not tried then.
+  // The mean square of what the line of each row leaves.
+  double square_of_lines(const AffineChoice& choice) const {
+    double sum = 0;
+    double count = 0;
+    for (const ToldRow& told : choice.told) {
+      const SampleRow& row = *told.row;
+      const auto affine = affine_of(choice.candidate.variant, row);
+      for (std::size_t i = 0; i < row.x.size(); ++i) {
+        if (!row.is_kept(i)) continue;
+        const double xhat = (row.x[i] - told.statistics.mean) / told.s;
+        const double y =
+            affine->weight[i] * (told.told.alpha * xhat + told.told.gamma) + affine->bias[i];
+        sum += std::pow(row.actual[i] - y, 2);
+        count += 1;
+      }
+    }
+    return count == 0 ? kInfinity : sum / count;
+  }
+
+  // Where one part explains all, and not from far, nothing is plainer: combinations are not tried then.
   void try_parts() {
     const std::vector<AffineChoice> choices = affine_choices();
     // Formulas that are no line in a row, or change bytes: each by itself.
@@ -508,8 +540,11 @@ class Search {
       add_combinations(choice.candidate, choice.told, singles, 0, 1, chosen);
     }
     prove_nearest();
-    const bool is_told = std::ranges::any_of(
-        proofs_, [](const Proof& proof) { return proof.explains && parts_of(proof.kernels) == 1; });
+    const double near = choices.empty() ? kInfinity : kFar * square_of_lines(choices.front());
+    const bool is_told = std::ranges::any_of(proofs_, [&](const Proof& proof) {
+      const bool may_be_nearer = rows_.size() >= kFewRows && proof.sums.mean_square() > near;
+      return proof.explains && parts_of(proof.kernels) == 1 && !may_be_nearer;
+    });
     // Where few rows are wrong, parts are not combined: together they would change the others. A number may change few.
     const bool are_few_wrong =
         static_cast<double>(right_rows_) >= kMostRows * static_cast<double>(sample_.rows.size());
@@ -738,7 +773,8 @@ class Search {
     if (factor && !context_.has_bias && affine.kernels.empty()) {
       const std::size_t count = changes_.size();
       add_factor(factor->number, 3 * factor->error);
-      if (changes_.size() > count) take(&changes_.back());
+      // Each number has a change of the results and one of weight and bias.
+      for (std::size_t i = count + 1; i < changes_.size(); i += 2) take(&changes_[i]);
     }
     find_lengths(affine, told, best);
   }
@@ -840,6 +876,38 @@ class Search {
     return static_cast<double>(found) >= kMostRows * static_cast<double>(other);
   }
 
+  // Where two formulas differ by more than a kernel's own operations, the output is nearer to the variant in nearly all elements: not in one
+  // row alone, where something else is wrong.
+  bool is_nearer_where_they_differ(const Variant& variant) const {
+    constexpr double kMost = 0.75;
+    using Result = Variant::Result;
+    const bool has_own_rounding = variant.result == Result::truncated ||
+                                  variant.result == Result::away || variant.y_in ||
+                                  variant.rereads_output();
+    if (has_own_rounding) return true;
+    const OutputFormat& output = setting_.output;
+    std::int64_t differing = 0;
+    std::int64_t nearer = 0;
+    VariantRow asked;
+    for (const SampleRow& row : sample_.rows) {
+      if (!evaluate(variant, sample_, row, row_) || !evaluate(asked_, sample_, row, asked)) {
+        continue;
+      }
+      for (std::size_t i = 0; i < row_.y.size(); ++i) {
+        const double own = asked.bound[i] - output.half_ulp(asked.y[i]);
+        const bool differs = row.is_kept(i) && std::fabs(row_.y[i] - asked.y[i]) > own &&
+                             output.rounded(row_.y[i]) != output.rounded(asked.y[i]);
+        const bool is_lost = !std::isfinite(row.actual[i]);
+        if ((!differs && !is_lost) || std::isinf(row_.bound[i])) continue;
+        ++differing;
+        const bool is_nearer =
+            std::fabs(row.actual[i] - row_.y[i]) < std::fabs(row.actual[i] - asked.y[i]);
+        nearer += is_nearer || is_lost ? 1 : 0;
+      }
+    }
+    return differing > 0 && static_cast<double>(nearer) >= kMost * static_cast<double>(differing);
+  }
+
   bool is_explanation(const Variant& variant, const FormulaSums& fit) const {
     // A variant that gives the same where the formula asked for is right explains nothing. What is not finite is in no sum of squares.
     const bool has_all = fit.certain == exact_.elements;
@@ -847,7 +915,8 @@ class Search {
     const bool is_nearer = (asked.excess > 0 && fit.excess <= asked.excess / 4) ||
                            asked.lost_numbers > fit.lost_numbers;
     return fit.explains_all() && (fit.certain > 0 || fit.lost > 0) &&
-           2 * fit.certain >= fit.elements - fit.lost && is_nearer && is_rounded_twice(variant);
+           2 * fit.certain >= fit.elements - fit.lost && is_nearer && is_rounded_twice(variant) &&
+           is_nearer_where_they_differ(variant);
   }
 
   // Those that do not explain all are of no use, but for the nearest.
@@ -881,6 +950,20 @@ class Search {
     }
   }
 
+  // What one pass loses may be anything in a few rows: there a number, or parts together, fit by chance.
+  void leave_what_few_rows_tell() {
+    constexpr std::size_t kTwo = 2;
+    if (rows_.size() >= 2 * kFewRows || !setting_.formula.has_mean() || context_.has_given) return;
+    Variant one_pass = asked_;
+    one_pass.one_pass = true;
+    const auto is_chance = [&](const Proof& proof) {
+      const bool has_number = parts_of(proof.kernels) > proof.kernels.size();
+      return proof.explains && (proof.kernels.size() > 1 || (has_number && rows_.size() <= kTwo));
+    };
+    if (std::ranges::none_of(proofs_, is_chance) || !fit(one_pass, true).explains_all()) return;
+    std::erase_if(proofs_, is_chance);
+  }
+
   // Whether two formulas give the same rows, but for what rounding explains.
   bool are_alike(const Variant& a, const Variant& b) const {
     VariantRow& left = row_;
@@ -894,6 +977,13 @@ class Search {
   }
 
   void choose_best(Diagnosis& result) {
+    double least = kInfinity;
+    for (const Proof& proof : proofs_) {
+      if (proof.explains) least = std::min(least, proof.sums.mean_square());
+    }
+    for (Proof& proof : proofs_) {
+      proof.is_far = rows_.size() >= kFewRows && proof.sums.mean_square() > kFar * least;
+    }
     result.explanations = ranked(proofs_, context_, [this](const Proof& left, const Proof& right) {
       return are_alike(left.variant, right.variant);
     });
@@ -1163,7 +1253,7 @@ std::vector<FormulaFit> ranked(
     std::vector<Proof>& proofs, const KernelContext& context,
     const std::function<bool(const Proof& left, const Proof& right)>& are_alike) {
   std::ranges::stable_sort(proofs, {}, [](const Proof& proof) {
-    return std::tuple(!proof.explains, parts_of(proof.kernels), proof.score,
+    return std::tuple(!proof.explains, proof.is_far, parts_of(proof.kernels), proof.score,
                       proof.sums.mean_square());
   });
   const auto is_listed = [](const Proof& proof) {
@@ -1171,7 +1261,8 @@ std::vector<FormulaFit> ranked(
   };
   // A listed formula is like a listed one, a told number like a told one: one row tells eps, a divisor and a factor alike.
   const auto is_like = [&](const Proof& proof, const Proof& best) {
-    return proof.explains && best.explains && is_listed(proof) == is_listed(best) &&
+    return proof.explains && best.explains && proof.is_far == best.is_far &&
+           is_listed(proof) == is_listed(best) &&
            parts_of(proof.kernels) == parts_of(best.kernels) && are_alike(best, proof);
   };
   // Of those that the rows hardly tell apart the likelier one, which is first in the table. A formula without statistics has a score of

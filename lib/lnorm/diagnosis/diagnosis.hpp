@@ -95,6 +95,7 @@ struct Proof {
   Variant variant;
   FormulaSums sums = {};
   bool explains = false;
+  bool is_far = false;               // as it explains all, but another one is far nearer
   double score = 0;                  // the lower the better, of as many parts
   std::vector<RowBounds> rows = {};  // of gradients, which are held
 };

@@ -67,13 +67,14 @@ std::optional<ThinRow> thinned(const EstimatedRow& row) {
   return thin;
 }
 
-double RowEstimator::own_error(const EstimatedRow& row, std::size_t i, double scale) const {
+double RowEstimator::own_error(const EstimatedRow& row, std::size_t i, double scale,
+                               double offset) const {
   const auto& [u, t, greatest, dtype] = kernel_.arithmetic;
   const double x_roundings = kernel_.rounds_x ? 2 : 1;
   const double affine_roundings = kernel_.adds_one ? 3 : 2;
   const double w = std::fabs(row.weight[i]);
   const double s = row.s / scale;
-  const double xhat = std::fabs(row.x[i] - row.mean) / s;
+  const double xhat = std::fabs(row.x[i] - row.mean) / s + std::fabs(offset);
   const double size = (x_roundings * std::fabs(row.x[i]) + std::fabs(row.mean)) / s;
   double error = output_.half_ulp(row.actual[i]) * (1 + 2 * u) + u * w * (3 * xhat + size) +
                  affine_roundings * u * (w * xhat + std::fabs(row.bias[i])) + t * (1 + w / s);
@@ -82,7 +83,7 @@ double RowEstimator::own_error(const EstimatedRow& row, std::size_t i, double sc
   return output_.dtype() == DType::float64 ? 2 * error : error;
 }
 
-void RowEstimator::fill(const EstimatedRow& row, double scale) {
+void RowEstimator::fill(const EstimatedRow& row, double scale, double offset) {
   const std::size_t n = row.x.size();
   for (std::vector<double>* const terms : {&of_alpha_, &of_gamma_, &right_}) terms->assign(n, 0);
   parts_.assign(n, 1);
@@ -91,7 +92,7 @@ void RowEstimator::fill(const EstimatedRow& row, double scale) {
   std::vector<double>& errors = right_;
   for (std::size_t i = 0; i < n; ++i) {
     if ((!row.kept.empty() && row.kept[i] == 0) || !std::isfinite(row.actual[i])) continue;
-    errors[i] = own_error(row, i, scale);
+    errors[i] = own_error(row, i, scale, offset);
     if (std::isfinite(errors[i])) most = std::max(most, errors[i]);
   }
   // The error of a zero of RMS norm is next to none: its part would leave the range.
@@ -145,9 +146,9 @@ LNORM_FOR_PROCESSORS
 RowEstimate RowEstimator::estimate(const EstimatedRow& row) {
   fill(row);
   Solution found = solve();
-  // A kernel whose xhat is larger rounds larger numbers.
-  if (std::fabs(found.alpha) > 2) {
-    fill(row, std::fabs(found.alpha));
+  // A kernel whose xhat is larger, or has another mean, rounds larger numbers.
+  if (std::fabs(found.alpha) > 2 || std::fabs(found.gamma) > 0x1p-10) {
+    fill(row, std::fabs(found.alpha) > 2 ? std::fabs(found.alpha) : 1, found.gamma);
     found = solve();
   }
   RowEstimate result{.alpha = found.alpha, .gamma = found.gamma, .is_known = found.is_known};

@@ -86,9 +86,10 @@ class RowEstimator {
     bool is_known;
   };
 
-  // Fills the terms of the equations, each in parts of its element's own error. scale: of xhat, in parts of the exact one.
-  void fill(const EstimatedRow& row, double scale = 1);
-  double own_error(const EstimatedRow& row, std::size_t i, double scale) const;
+  // Fills the terms of the equations, each in parts of its element's own error. scale: of xhat, in parts of the exact one. offset: what xhat
+  // is moved by.
+  void fill(const EstimatedRow& row, double scale = 1, double offset = 0);
+  double own_error(const EstimatedRow& row, std::size_t i, double scale, double offset) const;
   Solution solve() const;
   Solution solve(const std::vector<double>& right) const;
   double residual(const Solution& solution, std::size_t i) const;

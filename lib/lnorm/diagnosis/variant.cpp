@@ -98,11 +98,16 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   };
   if (variant.arithmetic) return of(x, exact, shape);
   const std::int64_t padded_to = std::max(variant.mean.padded_to, variant.variance.padded_to);
-  if (padded_to == 0 || row.losses.variance == 0) return row.losses;
+  if (row.losses.variance == 0) return row.losses;
+  const bool has_other_sums = variant.formula.has_mean() != sample.setting->formula.has_mean();
+  const bool has_other_x = x.data() != row.x.data();
+  if (padded_to == 0 && has_other_x) return of(x, exact, shape);
+  if (padded_to == 0 && !has_other_sums) return row.losses;
   const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
   const double padding = variant.mean.padding;
   const auto scaled = [&](const SumLosses& losses) -> SumLosses {
-    const double scale = static_cast<double>(padded_to) / static_cast<double>(x.size());
+    const double scale =
+        static_cast<double>(std::max(padded_to, std::ssize(x))) / static_cast<double>(x.size());
     return {scale * std::max(losses.mean, row.losses.mean),
             scale * std::max(losses.variance, row.losses.variance)};
   };
@@ -113,10 +118,11 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
       const auto beyond = static_cast<std::size_t>(i - std::ssize(x));
       padded.push_back(reads_on && beyond < row.next_x.size() ? row.next_x[beyond] : padding);
     }
-    return of(padded, lnorm::statistics_of(padded, variant.formula), {});
+    return of(padded, lnorm::statistics_of(padded, variant.formula),
+              padded_to > 0 ? SummedShape() : shape);
   };
   // What is normalized in place of x has losses of its own.
-  if (x.data() != row.x.data()) return scaled(found());
+  if (has_other_x) return scaled(found());
   Formula formula = variant.formula;
   formula.eps = 0;  // sums do not have it
   formula.eps_on = EpsOn::variance;

@@ -566,6 +566,11 @@ std::optional<FormulaFit> explain_by_rows(TensorSource& x, const Plan& plan, con
   constexpr std::size_t kMostAlike = 8;
   if (!choose(kRowsId) || element_count(plan.shape) > kMostElements) return {};
   const JudgeSetting& setting = *sample.setting;
+  // Of many rows some one is like a short one by chance: mean and variance leave too few bits to tell it.
+  constexpr double kBits = 3;     // of an element that tell nothing
+  constexpr double kCertain = 7;  // bits
+  const double free = static_cast<double>(plan.row_length) - (plan.formula.has_mean() ? 2 : 1);
+  if (free * (setting.output.precision() - kBits) < std::log2(plan.rows) + kCertain) return {};
   ElementFit fit(setting);
   std::vector<FoundRow> looked;
   for (const SampleRow& row : sample.rows) {
@@ -867,7 +872,13 @@ std::vector<OtherAxes> other_axes(const Plan& plan, bool has_affine) {
     std::iota(axes.begin(), axes.end(), first);
     found.push_back(std::move(axes));
   }
-  std::erase(found, given);
+  // Axes of one element make no other rows.
+  const auto longer = [&](Axes axes) {
+    std::erase_if(axes,
+                  [&](std::int64_t axis) { return shape[static_cast<std::size_t>(axis)] == 1; });
+    return axes;
+  };
+  std::erase_if(found, [&](const Axes& axes) { return longer(axes) == longer(given); });
   std::vector<OtherAxes> result;
   result.reserve(found.size());
   for (Axes& axes : found) {
