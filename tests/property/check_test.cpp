@@ -149,8 +149,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
 TEST_CASE("a wrong kernel that is in no list gets no wrong name", "[check]") {
   int number = 0;
   CHECK(explanation(judged("eps-twice", 64, {}, DType::float32, 4).check) == "eps=2e-05");
-  for (const std::string id :
-       {"other-mean", "cube-root", "row-pairs", "fixed-point", "max-left-out", "clipped", "sorted"}) {
+  for (const std::string id : {"other-mean", "cube-root", "row-pairs", "fixed-point",
+                               "max-left-out", "clipped", "sorted"}) {
     INFO(id);
     if (!support::takes(number++)) continue;
     for (const DType dtype : {DType::float16, DType::bfloat16}) {

@@ -193,7 +193,10 @@ std::vector<std::int64_t> Histogram::counts(std::span<const double> borders) con
   const std::vector<Bin> bins = values_.bins();
   // Counts the numbers below a border, or equal to it if that is the last one.
   const auto below = [&](double border, bool is_last) {
+    // The bins at the ends go beyond the numbers.
+    if (border > max_ || (is_last && border == max_)) return count_;
     std::int64_t count = 0;
+    if (border <= min_) return count;
     for (const Bin& bin : bins) {
       if (bin.high < border || (is_last && bin.high == border)) {
         count += bin.count;

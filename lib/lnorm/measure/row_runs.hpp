@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "lnorm/measure/raw_elements.hpp"
@@ -71,17 +73,29 @@ class NumberBits {
     }
   }
   void clear() noexcept { words_.clear(); }
+  std::int64_t count() const {
+    return std::transform_reduce(words_.begin(), words_.end(), std::int64_t{0}, std::plus(),
+                                 [](std::uint64_t word) { return std::popcount(word); });
+  }
   bool contains(std::int64_t number) const {
     const auto word = static_cast<std::size_t>(number / 64);
     return word < words_.size() && (words_[word] >> number % 64 & 1) != 0;
   }
 
-  std::vector<std::int64_t> numbers() const {
+  // The least one from there on; -1 if there is none.
+  std::int64_t next(std::int64_t from) const {
+    auto word = static_cast<std::size_t>(from / 64);
+    if (word >= words_.size()) return -1;
+    std::uint64_t bits = words_[word] >> from % 64 << from % 64;
+    while (bits == 0 && ++word < words_.size()) bits = words_[word];
+    return bits == 0 ? -1 : static_cast<std::int64_t>(64 * word) + std::countr_zero(bits);
+  }
+  // So many from there on, in ascending order.
+  std::vector<std::int64_t> numbers(std::int64_t from, std::int64_t most) const {
     std::vector<std::int64_t> result;
-    for (std::size_t word = 0; word < words_.size(); ++word) {
-      for (std::uint64_t bits = words_[word]; bits != 0; bits &= bits - 1) {
-        result.push_back(static_cast<std::int64_t>(64 * word) + std::countr_zero(bits));
-      }
+    for (std::int64_t one = next(from); one >= 0 && std::ssize(result) < most;
+         one = next(one + 1)) {
+      result.push_back(one);
     }
     return result;
   }

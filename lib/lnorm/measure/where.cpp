@@ -11,25 +11,49 @@ namespace lnorm {
 namespace {
 
 // Longer lists say less than their first number.
-constexpr std::size_t kFewNumbers = 5;
+constexpr std::int64_t kFewNumbers = 5;
 
 // Numbers that follow each other.
 struct Run {
-  std::int64_t first;
-  std::int64_t count;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
 };
 
-std::vector<Run> runs_of(const std::vector<std::int64_t>& numbers) {
-  std::vector<Run> runs;
-  for (const std::int64_t number : numbers) {
-    if (!runs.empty() && number == runs.back().first + runs.back().count) {
-      ++runs.back().count;
-    } else {
-      runs.push_back({number, 1});
+// All runs of a set; there may be as many as half of its numbers.
+struct Runs {
+  explicit Runs(const NumberSet& set) {
+    for (std::int64_t one = set.numbers.next(0); one >= 0; one = set.numbers.next(one + 1)) {
+      if (count > 0 && one == last.first + last.count) {
+        ++last.count;
+        continue;
+      }
+      add(one);
     }
+    if (count == 1) first = last;
+    // The last run may be cut off by the end.
+    const bool is_cut = last.first + last.count == set.limit && last.count < first.count;
+    is_periodic = is_periodic && count >= 3 && (is_cut || last.count == first.count) &&
+                  last.first + step >= set.limit;
   }
-  return runs;
-}
+
+  std::int64_t count = 0;
+  Run first;
+  Run last;
+  std::int64_t step = 0;    // from the first to the second
+  bool is_periodic = true;  // runs of the same length stand at the same distance
+
+ private:
+  void add(std::int64_t number) {
+    if (count == 1) {
+      first = last;
+      step = number - first.first;
+    }
+    is_periodic =
+        is_periodic && (count < 2 || (number - last.first == step && last.count == first.count));
+    last = {number, 1};
+    ++count;
+  }
+};
 
 std::string ordinal(std::int64_t n) {
   const std::int64_t tens = n % 100;
@@ -39,18 +63,6 @@ std::string ordinal(std::int64_t n) {
                    : ones == 1                      ? "st"
                    : ones == 2                      ? "nd"
                                                     : "rd");
-}
-
-// Whether runs of the same length stand at the same distance; the last one may be cut off by the end.
-bool are_periodic(const std::vector<Run>& runs, std::int64_t limit) {
-  if (runs.size() < 3) return false;
-  const std::int64_t step = runs[1].first - runs[0].first;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (i > 0 && runs[i].first - runs[i - 1].first != step) return false;
-    const bool is_cut = i + 1 == runs.size() && runs[i].first + runs[i].count == limit;
-    if (runs[i].count != runs[0].count && !(is_cut && runs[i].count < runs[0].count)) return false;
-  }
-  return runs.back().first + step >= limit;
 }
 
 std::string name_of(std::int64_t number, const NumberSet& set) {
@@ -80,47 +92,41 @@ std::string words_of_run(const Run& run, const NumberSet& set, std::string_view 
 }  // namespace
 
 AffectedNumbers affected(const NumberSet& set) {
-  const auto listed = std::min<std::ptrdiff_t>(10, std::ssize(set.numbers));
-  AffectedNumbers result{std::ssize(set.numbers),
-                         {set.numbers.begin(), set.numbers.begin() + listed}};
+  AffectedNumbers result{set.numbers.count(), set.numbers.numbers(0, 10)};
   for (std::int64_t& number : result.first) number += set.base;
   return result;
 }
 
 std::string words_of(const NumberSet& set, std::string_view noun) {
-  const std::vector<std::int64_t>& numbers = set.numbers;
-  if (numbers.empty()) return concat("no ", noun);
-  const std::vector<Run> runs = runs_of(numbers);
-  if (runs.size() == 1 && (numbers.size() > 2 || set.limit == runs[0].count)) {
-    return words_of_run(runs[0], set, noun);
+  const std::int64_t count = set.numbers.count();
+  if (count == 0) return concat("no ", noun);
+  const Runs runs(set);
+  if (runs.count == 1 && (count > 2 || set.limit == count)) {
+    return words_of_run(runs.first, set, noun);
   }
-  if (are_periodic(runs, set.limit)) {
-    const std::int64_t step = runs[1].first - runs[0].first;
-    if (runs[0].count == 1) {
-      return concat("every ", ordinal(step), ' ', noun, " from ", name_of(runs[0].first, set),
-                    " on");
-    }
-    return concat("blocks of ", runs[0].count, ' ', noun, "s, every ", step, " from ",
-                  name_of(runs[0].first, set), " on");
+  const std::string from = concat(" from ", name_of(runs.first.first, set));
+  if (runs.is_periodic) {
+    if (runs.first.count == 1) return concat("every ", ordinal(runs.step), ' ', noun, from, " on");
+    return concat("blocks of ", runs.first.count, ' ', noun, "s, every ", runs.step, from, " on");
   }
-  if (numbers.size() <= kFewNumbers) return words_of_list(numbers, set, noun);
+  if (count <= kFewNumbers) return words_of_list(set.numbers.numbers(0, count), set, noun);
   // All but a few.
-  const std::int64_t missing = set.limit - std::ssize(numbers);
-  if (missing <= static_cast<std::int64_t>(kFewNumbers) && missing < std::ssize(numbers)) {
+  const std::int64_t missing = set.limit - count;
+  if (missing <= kFewNumbers && missing < count) {
     std::vector<std::int64_t> others;
     for (std::int64_t i = 0; i < set.limit; ++i) {
-      if (!std::binary_search(numbers.begin(), numbers.end(), i)) others.push_back(i);
+      if (!set.numbers.contains(i)) others.push_back(i);
     }
     return concat("all ", set.limit, ' ', noun, "s but ", words_of_list(others, set, noun));
   }
-  return concat(numbers.size(), " of ", set.limit, ' ', noun, "s, from ",
-                name_of(numbers.front(), set), " to ", name_of(numbers.back(), set));
+  return concat(count, " of ", set.limit, ' ', noun, "s,", from, " to ",
+                name_of(runs.last.first + runs.last.count - 1, set));
 }
 
 std::string words_of(std::int64_t elements, const NumberSet& rows, const NumberSet& columns) {
-  const bool all_rows = std::ssize(rows.numbers) == rows.limit;
-  const bool all_columns = std::ssize(columns.numbers) == columns.limit;
-  const bool is_full = elements == std::ssize(rows.numbers) * std::ssize(columns.numbers);
+  const bool all_rows = rows.numbers.count() == rows.limit;
+  const bool all_columns = columns.numbers.count() == columns.limit;
+  const bool is_full = elements == rows.numbers.count() * columns.numbers.count();
   if (is_full && all_rows && all_columns) return "every element";
   if (is_full && all_columns) return words_of(rows, "row");
   if (is_full && all_rows) return words_of(columns, "column") + " in all rows";

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "lnorm/core/shape.hpp"
+#include "lnorm/measure/row_runs.hpp"
 
 // Sets of rows or columns, in the fewest words.
 namespace lnorm {
 
-// Some numbers below limit, in ascending order. Words count from base on, which shape does, too.
+// Some numbers below limit. Words count from base on, which shape does, too.
 struct NumberSet {
-  std::vector<std::int64_t> numbers;
+  NumberBits numbers = {};
   std::int64_t limit = 0;
   std::int64_t base = 0;
   Shape shape = {};  // along which they count, if they have an index beside

@@ -293,12 +293,12 @@ std::vector<std::int64_t> sampled_rows(const JudgedRows& judged, std::int64_t ro
                 by_size, rows});
   std::set<std::int64_t> numbers;
   for (std::int64_t k = 0; k < count; ++k) numbers.insert(k * rows / count);
-  const std::vector<std::int64_t> affected = judged.affected_rows.numbers();
+  const NumberBits& affected = judged.affected_rows;
   std::int64_t missing =
       std::min(kAffectedRows, std::max(kFewRows, by_size)) -
-      std::ranges::count_if(affected, [&](std::int64_t row) { return numbers.contains(row); });
-  for (std::size_t k = 0; k < affected.size() && missing > 0; ++k) {
-    missing -= numbers.insert(affected[k]).second ? 1 : 0;
+      std::ranges::count_if(numbers, [&](std::int64_t row) { return affected.contains(row); });
+  for (std::int64_t row = affected.next(0); row >= 0 && missing > 0; row = affected.next(row + 1)) {
+    missing -= numbers.insert(row).second ? 1 : 0;
   }
   if (judged.tree.ratio > 0) numbers.insert(judged.tree.row);
   return {numbers.begin(), numbers.end()};
@@ -308,17 +308,18 @@ void settle_rows(
     JudgedRows& judged, std::int64_t row_length, int threads,
     const std::function<void(std::span<const std::int64_t> rows, SettledRows& part)>& some) {
   constexpr std::int64_t kAtOnce = 8;
-  std::vector<std::int64_t> doubtful = judged.doubtful_rows.numbers();
+  const NumberBits doubtful = judged.doubtful_rows;
   // The worst row is one of those that are looked at.
-  const auto worst = std::find(doubtful.begin(), doubtful.end(), judged.tree.row);
-  if (worst != doubtful.end()) std::rotate(doubtful.begin(), worst, worst + 1);
+  const std::int64_t worst = judged.tree.row;
   std::int64_t differing = 0;
   const std::int64_t at_once = row_length > kMostTried / kAtOnce ? 1 : kAtOnce;
-  for (std::int64_t first = 0; first < std::ssize(doubtful) && differing < kEnoughDiffer;
-       first += kEnoughDiffer) {
-    const auto numbers = std::span(doubtful).subspan(
-        static_cast<std::size_t>(first),
-        static_cast<std::size_t>(std::min(kEnoughDiffer, std::ssize(doubtful) - first)));
+  std::int64_t next = doubtful.next(0);
+  for (bool is_first = true; next >= 0 && differing < kEnoughDiffer; is_first = false) {
+    std::vector<std::int64_t> some_rows = doubtful.numbers(next, kEnoughDiffer);
+    next = doubtful.next(some_rows.back() + 1);
+    std::erase(some_rows, worst);
+    if (is_first && doubtful.contains(worst)) some_rows.insert(some_rows.begin(), worst);
+    const std::span<const std::int64_t> numbers(some_rows);
     std::vector<SettledRows> parts(
         static_cast<std::size_t>((std::ssize(numbers) + at_once - 1) / at_once));
     in_parallel(threads)(std::ssize(parts), [&](std::int64_t p) {
@@ -341,21 +342,20 @@ void describe_places(Check& result, std::int64_t all_rows, const Shape& shape) {
   // A row has a scale for each of its groups.
   const std::int64_t statistics = std::max<std::int64_t>(1, std::ssize(judged.affected_elements));
   NumberSet columns{{}, result.is_statistic ? statistics : result.row_length, 0};
-  if (judged.beyond > 0) rows.numbers = judged.affected_rows.numbers();
+  if (judged.beyond > 0) rows.numbers = judged.affected_rows;
   for (std::size_t i = 0; i < judged.affected_elements.size(); ++i) {
     if (judged.affected_elements[i] == 0) continue;
     const auto number = static_cast<std::int64_t>(i);
-    columns.numbers.push_back(result.is_statistic ? number
-                                                  : column_of(result.x.shape, result.axes, number));
+    columns.numbers.add(result.is_statistic ? number
+                                            : column_of(result.x.shape, result.axes, number));
   }
-  std::ranges::sort(columns.numbers);
   result.rows = affected(rows);
   result.columns = affected(columns);
   // What was never written has its place as well.
   const Diagnosis& diagnosis = result.diagnosis;
   const bool is_formula = diagnosis.explains_all() &&
                           (diagnosis.explanations.front().variant.affine || !result.part.empty());
-  const bool is_everywhere = std::ssize(rows.numbers) == all_rows;
+  const bool is_everywhere = rows.numbers.count() == all_rows;
   const bool is_told =
       is_formula || (diagnosis.explains_all() && result.is_sampled && is_everywhere);
   if (judged.beyond == 0 || is_told) return;

@@ -112,13 +112,13 @@ void FailedRows::describe(bool asked, Comparison& result) const {
   const std::int64_t base = result.slice ? result.slice->first : 0;
   const Shape shape =
       result.slice ? row_shape(result.slice->shape, result.slice->axes) : layout_.row_shape();
-  const NumberSet rows{rows_.numbers(), layout_.rows(), base, shape};
+  const NumberSet rows{rows_, layout_.rows(), base, shape};
   result.affected_rows = affected(rows);
-  NumberSet columns{columns_.numbers(), layout_.row_length(), 0};
+  NumberSet columns{columns_, layout_.row_length(), 0};
   result.affected_columns = affected(columns);
   if (result.mismatched > 0) {
-    result.where = columns.numbers.empty() ? words_of(rows, "row")
-                                           : words_of(result.mismatched, rows, columns);
+    result.where = columns.numbers.count() == 0 ? words_of(rows, "row")
+                                                : words_of(result.mismatched, rows, columns);
   }
   for (const auto& [row, errors] : errors_) {
     if (errors.mismatched == 0) continue;
@@ -129,9 +129,9 @@ void FailedRows::describe(bool asked, Comparison& result) const {
   MismatchedRows& found = result.rows.emplace();
   found.axes = result.row_max_axes;
   found.rows = layout_.rows();
-  found.mismatched = std::ssize(rows.numbers);
-  if (rows.numbers.empty()) return;
-  found.first = index_of(base + rows.numbers.front(), shape);
+  found.mismatched = rows.numbers.count();
+  const std::int64_t first = rows.numbers.next(0);
+  if (first >= 0) found.first = index_of(base + first, shape);
 }
 
 }  // namespace lnorm

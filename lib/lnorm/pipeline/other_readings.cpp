@@ -686,7 +686,7 @@ class OtherAffine {
     if (n_ == 2 && setting_.formula.has_mean()) return {};
     find();
     const bool has_most = has_most_others();
-    const auto constants_allowed = has_most ? static_cast<double>(others_.size()) / 2 : 0;
+    const auto constants_allowed = has_most ? static_cast<double>(others_.count()) / 2 : 0;
     // One ratio of all weights is another scale of the rows, not another weight.
     const bool is_scale = biases_ == 0 && most_ratio_ <= least_ratio_;
     // Statistics that are a little off look like a weight or bias that hardly changes.
@@ -705,7 +705,7 @@ class OtherAffine {
   static bool is_told(const Column& column) { return column.count >= 4 && column.rows >= 2; }
 
   bool is_plain() const { return parameters_.along.empty() && plan_.affine.is_plain(); }
-  bool has_most_others() const { return static_cast<double>(others_.size()) >= 0.9 * told_; }
+  bool has_most_others() const { return static_cast<double>(others_.count()) >= 0.9 * told_; }
   double most() const { return std::max(weights_, biases_); }
 
   void add_row(std::size_t r) {
@@ -767,7 +767,7 @@ class OtherAffine {
       biases_ += is_bias ? 1 : 0;
       constants_ += std::fabs(weight) <= 8 * column.half_ulp ? 1 : 0;
       const auto number = static_cast<std::int64_t>(k);
-      others_.push_back(is_plain() ? column_of(plan_.shape, plan_.axes, number) : number);
+      others_.add(is_plain() ? column_of(plan_.shape, plan_.axes, number) : number);
     }
   }
 
@@ -827,8 +827,7 @@ class OtherAffine {
                       parameters_.along, ", and none is given");
     }
     if (has_most_others()) return words;
-    NumberSet others{others_, std::ssize(columns_), 0, {}};
-    std::ranges::sort(others.numbers);
+    const NumberSet others{others_, std::ssize(columns_)};
     return concat(words, ", in ", words_of(others, is_plain() ? "column" : "parameter"));
   }
 
@@ -839,19 +838,19 @@ class OtherAffine {
   const JudgeSetting& setting_;
   const ElementFit fit_;
   std::size_t n_;
-  std::vector<RowLine> lines_;        // of the rows
-  std::vector<Column> columns_;       // of the parameters
-  AffineNumbers numbers_;             // of each parameter: asked for, and then found
-  double told_ = 0;                   // parameters
-  double weights_ = 0;                // of these, in which it is not the one asked for
-  double biases_ = 0;                 // the same
-  std::vector<std::int64_t> others_;  // in which either is not
-  double constants_ = 0;       // of which y is the same whatever x is, as where it is not written
-  double fewest_ = kInfinity;  // elements of a parameter
-  double change_ = 0;          // the largest, with its error off
-  double greatest_ = 0;        // parameter
-  double beyond_ = 0;          // elements that what is asked for does not explain
-  double told_beyond_ = 0;     // those of parameters that the rows tell
+  std::vector<RowLine> lines_;   // of the rows
+  std::vector<Column> columns_;  // of the parameters
+  AffineNumbers numbers_;        // of each parameter: asked for, and then found
+  double told_ = 0;              // parameters
+  double weights_ = 0;           // of these, in which it is not the one asked for
+  double biases_ = 0;            // the same
+  NumberBits others_;            // in which either is not
+  double constants_ = 0;         // of which y is the same whatever x is, as where it is not written
+  double fewest_ = kInfinity;    // elements of a parameter
+  double change_ = 0;            // the largest, with its error off
+  double greatest_ = 0;          // parameter
+  double beyond_ = 0;            // elements that what is asked for does not explain
+  double told_beyond_ = 0;       // those of parameters that the rows tell
   double least_ratio_ = kInfinity;  // of weights found to those asked for, with their errors
   double most_ratio_ = -kInfinity;
 };

@@ -295,7 +295,8 @@ JunitCase case_of(const std::string& name, const Comparison& c) {
   result.lines.push_back(concat("mismatched: ", c.mismatched, " / ", c.compared()));
   if (c.absolute) {
     result.lines.push_back(
-        concat("greatest absolute difference: ", rounded_text(c.absolute->value, 9)));
+        concat("greatest absolute difference: ",
+               c.fails_by_nan_alone() ? "nan" : rounded_text(c.absolute->value, 9)));
   }
   return result;
 }

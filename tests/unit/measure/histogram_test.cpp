@@ -377,6 +377,12 @@ TEST_CASE("numbers are counted between any borders", "[measure]") {
           }));
   }
   CHECK(histogram_of({1, 1, 2}).counts(std::vector<double>{0, 1, 2}) == Counts{0, 3});
+  // Of many values the bins at the ends go beyond the numbers.
+  for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+    const Histogram many = histogram_of(normals(200'000, seed, 0, 1));
+    const Counts all = many.counts(std::vector<double>{many.min(), 0, many.max()});
+    CHECK(all[0] + all[1] == many.count());
+  }
 }
 
 namespace {
