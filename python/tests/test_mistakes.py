@@ -185,6 +185,7 @@ class Mistakes(unittest.TestCase):
             "residual-after": self.norm(x) + residual,
             "residual-negated": self.norm(x - residual),
             "residual-alone": self.norm(residual),
+            "plus-residual": self.norm(x + residual) + residual,
         }
         tensors = [(x, value.astype(np.float32)) for value in found.values()]
         self.names(found, tensors, weight=self.w, bias=self.b, residual=residual)
@@ -194,6 +195,55 @@ class Mistakes(unittest.TestCase):
         for name, factor in ("biased", (LENGTH - 1) / LENGTH), ("unbiased", LENGTH / (LENGTH - 1)):
             y = (x - center[:, None]) / np.sqrt(variance[:, None] * factor + EPS)
             self.names(["given-variance-" + name], [(x, y.astype(np.float32))], mean=center, variance=variance)
+        # A standard deviation for a variance.
+        variance = 3 * variance
+        for name, other in ("root", np.sqrt(variance)), ("squared", variance**2):
+            y = ((x - center[:, None]) / np.sqrt(other[:, None] + EPS)).astype(np.float32)
+            self.names(["given-variance-" + name], [(x, y)], mean=center, variance=variance)
+
+    def test_weight_of_one_number(self):
+        ones, b, xhat = np.ones(LENGTH, np.float32), self.b, self.xhat(self.x)
+        found = {"weight-plus-one": (1, xhat * 2), "no-weight": (0.5, xhat), "weight-twice": (3, xhat * 9)}
+        for name, (weight, scaled) in found.items():
+            self.names([name], [(self.x, (scaled + b).astype(np.float32))], weight=ones * np.float32(weight), bias=b)
+
+    def test_nearest_formula(self):
+        # The norm of the norm, and eps beside the root, are within what rounding explains; another eps is nearer.
+        for deviation, eps in (4, 2e-4), (8, 5e-4), (20, 5e-3), (8, 3e-4):
+            x = self.x * np.float32(deviation)
+            d = x.astype(np.float64) - mean(x.astype(np.float64))
+            y = d / np.sqrt(mean(d * d) + eps) * self.w
+            self.names([f"eps={eps}"], [(x, y.astype(np.float32))], weight=self.w)
+
+    def test_factor_of_narrow_results(self):
+        x = bfloat16(self.x)
+        for factor, names in (1 / 0.9, ["factor=1.111111111"]), (np.sqrt(8), ["factor=2.828427125"]):
+            self.names(names, [(x.astype(np.float16), (self.xhat(x.astype(np.float16)) * factor).astype(np.float16))])
+
+    def test_layer_norm_for_rms_norm(self):
+        random = np.random.default_rng(1)
+        x = random.normal(0.3, 1, (8, 4096)).astype(np.float32)
+        w = random.normal(size=4096).astype(np.float32)
+        d = x - mean(x)
+        y = (x * (1 / np.sqrt(mean(d * d) + np.float32(EPS))) - mean(x) / np.sqrt(mean(d * d) + np.float32(EPS))) * w
+        self.names(["layer-norm"], [(x, y)], weight=w, rms=True)
+
+    def test_few_elements_tell_no_cause(self):
+        # One result is off in bfloat16, where some row of thousands is like any of three elements.
+        x = bfloat16(np.random.default_rng(4).normal(size=(20000, 3)))
+        y = bfloat16(self.xhat(x))
+        y[77, 1] += np.float32(2.0 ** -6)
+        report = lnorm.check(x, y)
+        self.assertEqual(report.verdict, "differs")
+        self.assertIsNone(report.cause, str(report))
+        # A variance of one pass, in one row: any number fits it.
+        for seed in range(6):
+            x = np.random.default_rng(seed).normal(1000, 1, (1, 1000)).astype(np.float32)
+            m = x.sum(-1, keepdims=True) / np.float32(1000)
+            v = (x * x).sum(-1, keepdims=True) / np.float32(1000) - m * m
+            report = lnorm.check(x, (x - m) / np.sqrt(np.maximum(v, 0) + np.float32(EPS)))
+            names = report.cause["ids"] if report.cause else ["no-division"]
+            self.assertEqual(names, ["no-division"], str(report))  # which it is where v comes out as 1
 
     def test_backward(self):
         x, dy, w = self.x.astype(np.float64), self.dy.astype(np.float64), self.w.astype(np.float64)

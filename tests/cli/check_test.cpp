@@ -1040,6 +1040,9 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-5"_w + outputs);
   files.output("grad x.npy --dy dy.npy --weight w.npy --dx dx.npy"_w);
   CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
+  files.output("grad x.npy --dy dy.npy --weight w.npy --rows :-1"_w + outputs);
+  files.output("grad x.npy --dy dy.npy --weight w.npy --dx dx.npy"_w);
+  CHECK(verdicts({}) == Words{right[0], "dweight: last-row-lost", "dbias: last-row-lost"});
 
   // Sums of twelve rows each, joined in float16.
   files.write("sum.json", json(std::vector<double>(kColumns, 0)).dump());
@@ -1124,6 +1127,8 @@ TEST_CASE("gradients are judged, and what is wrong with them is named", "[check]
   CHECK(kernel({.summed = 16}) == "dx: dx-no-tail-8");
   CHECK(kernel({.is_divided = false}) == "dx: dx-no-division");
   CHECK(kernel({.factor = -1}) == "dx: dx-negated");
+  CHECK(kernel({.factor = 0}) == "dx: gradient-zeros");
+  CHECK(kernel({.factor = 1024}) == "dx: dx-factor=1024");
   CHECK(kernel({.factor = 1.125F}) == "dx: dx-factor=1.125");
   CHECK(kernel({.of_dy = 1}) == "dx: dx-plus-dy");
   // Sums over rows of other terms.

@@ -83,8 +83,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       "layer-norm",
       // Options that the emulation has not, and a residual.
       "no-residual", "residual-twice", "residual-negated", "residual-alone", "residual-after",
-      "rounded-sum", "weight-tiled", "weight-without-one", "weight-transposed", "bias-transposed",
-      "unrounded", "unrounded-sum", "unrounded-xhat", "unrounded-product",
+      "plus-residual", "rounded-sum", "weight-tiled", "weight-without-one", "weight-transposed",
+      "bias-transposed", "unrounded", "unrounded-sum", "unrounded-xhat", "unrounded-product",
       // Float32 outputs cannot show these.
       "rounded-xhat", "rounded-product", "other-dtype", "truncated", "away", "saturated",
       "not-saturated",
@@ -97,7 +97,8 @@ TEST_CASE("the wrong kernels that must be named are named", "[check]") {
       // Loses nothing where the mean is 0.
       "one-pass",
       // tests/cli/norms_test.cpp gives statistics.
-      "own-statistics", "given-variance-biased", "given-variance-unbiased"};
+      "own-statistics", "given-variance-biased", "given-variance-unbiased", "given-variance-root",
+      "given-variance-squared"};
   constexpr std::array<std::int64_t, 2> kLengths{64, 1025};
   std::set<std::string> seen;
   for (const std::int64_t n : kLengths) {

@@ -1213,7 +1213,9 @@ void add_results(const VariantRow& result, const OutputFormat& output, FormulaSu
   }
 }
 
-bool needs_more_than_row(const Variant& variant) { return variant.input != Variant::Input::sum; }
+bool needs_more_than_row(const Variant& variant) {
+  return variant.input != Variant::Input::sum || variant.adds_residual;
+}
 
 std::size_t parts_of(const std::vector<const NamedKernel*>& kernels) {
   std::size_t parts = 0;

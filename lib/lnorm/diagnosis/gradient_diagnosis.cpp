@@ -232,6 +232,10 @@ class GradientSearch {
     const auto is_small = [](double whole) { return whole > 2 && whole <= 4096; };
     std::vector<std::pair<double, std::string>> all(std::begin(plain), std::end(plain));
     const double size = std::fabs(found);
+    // A scale of the loss.
+    const double power = std::exp2(std::round(std::log2(size)));
+    if (power > 2)
+      all.emplace_back(std::copysign(power, found), shortest_text(std::copysign(power, found), 0));
     for (const double whole : {std::round(size), std::round(1 / size)}) {
       if (!is_small(whole)) continue;
       const double number = std::copysign(size > 1 ? whole : 1 / whole, found);
@@ -376,7 +380,10 @@ class GradientSearch {
     for (Trial& trial : trials) {
       const FormulaSums& sums = trial.sums;
       // Without any error the ratio is infinite.
-      if (sums.elements == 0 || !(sums.sqnr() > 0 || std::isfinite(sums.sqnr()))) continue;
+      const bool is_exact = sums.errors == 0;
+      if (sums.elements == 0 || !(is_exact || sums.sqnr() > 0 || std::isfinite(sums.sqnr()))) {
+        continue;
+      }
       if (trial.variant.backward.is_noise()) {
         const auto found = sums.explains_all() ? noise(trial) : std::nullopt;
         trial.explains = found.has_value();
@@ -385,7 +392,7 @@ class GradientSearch {
         // The bound of a formula may be so wide that it covers anything: 20 dB are asked for.
         constexpr double kLeastSqnr = 20;
         trial.explains = sums.explains_all() && sums.excess <= exact_.sums.excess / 4 &&
-                         sums.sqnr() >= kLeastSqnr;
+                         (is_exact || sums.sqnr() >= kLeastSqnr);
       }
       // A bound that is wide enough covers what is no such gradient as well.
       if ((sums.explains_all() || trial.variant.backward.sums) && !trial.explains) continue;

@@ -151,7 +151,7 @@ std::optional<RowStatistics> statistics_of(const Variant& variant, const Sample&
                                            double& mean) {
   if (sampled.given && !variant.own_statistics) {
     GivenNumbers given = *sampled.given;
-    given.variance *= variant.variance_factor;
+    given.variance = variant.variance_factor * std::pow(given.variance, variant.given_power);
     return statistics_of(x, variant.formula, given);
   }
   // What follows the row, where a statistic reads on.

@@ -85,6 +85,7 @@ struct Variant {
   bool own_statistics = false;         // they are computed where others are given
   std::optional<bool> saturates = {};  // the last rounding; nothing: as was asked for
   double variance_factor = 1;          // what the variance is multiplied by
+  double given_power = 1;              // of the variance that is given, which is raised to it
 
   StatisticOf mean = {};
   StatisticOf variance = {};

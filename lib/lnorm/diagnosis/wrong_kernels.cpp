@@ -109,6 +109,12 @@ bool given_variance(Variant& v, const Context& c, double) {
   return c.has_given && !c.has_given_rstd && n > 1;
 }
 
+// A standard deviation is given, or is taken for what is given.
+bool given_deviation(Variant& v, const Context& c, double power) {
+  v.given_power = power;
+  return c.has_given && !c.has_given_rstd;
+}
+
 bool rounded_sum(Variant& v, const Context& c, double) {
   v.input = Variant::Input::rounded_sum;
   return c.has_residual && !c.has_rounded_sum;
@@ -341,6 +347,11 @@ bool plus_input(Variant& v, const Context&, double) {
 bool residual_after(Variant& v, const Context& c, double) {
   v.adds_residual = true;
   return residual<Variant::Input::x_alone>(v, c, 0);
+}
+
+bool plus_residual(Variant& v, const Context& c, double) {
+  v.adds_residual = true;
+  return c.has_residual;
 }
 
 // What the sums of a row do that go on to P elements.
@@ -697,6 +708,16 @@ bool last_row_lost(Variant& v, const Context& c, double power) {
          v.backward.lost_rows != c.rows % (multiple / 2);
 }
 
+bool last_one_lost(Variant& v, const Context& c, double) {
+  v.backward.lost_rows = 1;
+  return !is_of_dx(c) && c.rows > 1 && c.rows % 2 == 0;
+}
+
+bool gradient_zeros(Variant& v, const Context& c, double) {
+  v.backward.factor = 0;
+  return !is_of_dx(c) || !c.dx_is_zero();
+}
+
 bool exchanged(Variant& v, const Context& c, double) {
   v.backward.exchanged = true;
   return !is_of_dx(c);
@@ -771,6 +792,7 @@ constexpr WrongKernel kWrongKernels[] = {
     {"residual-negated", "the residual is subtracted", "", KernelPart::alone, residual<Variant::Input::difference>},
     {"residual-alone", "the residual is normalized, without x", "", KernelPart::alone, residual<Variant::Input::residual_alone>},
     {"residual-after", "the residual is added to the norm, not to x", "", KernelPart::alone, residual_after},
+    {"plus-residual", "the residual is added to the norm as well", "", KernelPart::alone, plus_residual},
     {"residual-twice", "the residual is added twice", "", KernelPart::alone, residual<Variant::Input::residual_twice>},
     {"weight-twice", "the weight is applied twice", "", KernelPart::weight, weight_twice, 0, Pass::both},
     {"bias-twice", "the bias is applied twice", "", KernelPart::bias, bias_twice},
@@ -822,6 +844,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"own-statistics", "the statistics are the rows' own, not those that are given", kWithoutMean, KernelPart::mean_or_division, own_statistics, 1e-5, Pass::both},
     {"given-variance-biased", "the variance that is given is multiplied by (n - 1) / n", "", KernelPart::ddof, given_variance<true>},
     {"given-variance-unbiased", "the variance that is given is multiplied by n / (n - 1)", "", KernelPart::ddof, given_variance<false>},
+    {"given-variance-root", "the root of the variance that is given stands for it", "", KernelPart::ddof, given_deviation, 0.5},
+    {"given-variance-squared", "the square of the variance that is given stands for it, as of a standard deviation", "", KernelPart::ddof, given_deviation, 2},
     {"one-pass", "the variance is mean(x^2) - mean^2", "", KernelPart::own_sums, one_pass},
     {"float16-sums", "the row's sums are in float16", "", KernelPart::own_sums, own_sums_in<DType::float16>},
     {"bfloat16-sums", "the row's sums are in bfloat16", "", KernelPart::own_sums, own_sums_in<DType::bfloat16>},
@@ -907,6 +931,8 @@ constexpr WrongKernel kWrongKernels[] = {
     {"other-ddof", "the variance is divided by n - 1 in the backward pass, but for the sum with xhat", "", KernelPart::ddof, ddof_of_rstd, 1, Pass::backward},
     {"other-ddof", "the sum with xhat in dx is divided by n - 1", "", KernelPart::ddof, other_ddof<true>, 1, Pass::backward},
     {"other-ddof", "the sum with xhat in dx is divided by n", "", KernelPart::ddof, other_ddof<true>, 0, Pass::backward},
+    {"gradient-zeros", "the gradient is 0", "", KernelPart::alone, gradient_zeros, 0, Pass::backward},
+    {"last-row-lost", "dweight and dbias lack the last row", "", KernelPart::alone, last_one_lost, 0, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 2 of R rows", "", KernelPart::alone, last_row_lost, 1, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 4 of R rows", "", KernelPart::alone, last_row_lost, 2, Pass::backward},
     {"last-row-lost", "dweight and dbias lack the last R mod 8 of R rows", "", KernelPart::alone, last_row_lost, 3, Pass::backward},
