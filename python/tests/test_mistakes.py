@@ -206,6 +206,9 @@ class Mistakes(unittest.TestCase):
         found = {"weight-plus-one": (1, xhat * 2), "no-weight": (0.5, xhat), "weight-twice": (3, xhat * 9)}
         for name, (weight, scaled) in found.items():
             self.names([name], [(self.x, (scaled + b).astype(np.float32))], weight=ones * np.float32(weight), bias=b)
+        x = self.x.astype(np.float16)
+        report = lnorm.check(x, (2 * self.xhat(x)).astype(np.float16), ones)
+        self.assertEqual(report.cause["ids"], ["weight-plus-one"])
 
     def test_nearest_formula(self):
         # The norm of the norm, and eps beside the root, are within what rounding explains; another eps is nearer.

@@ -542,8 +542,7 @@ class Search {
     prove_nearest();
     const double near = choices.empty() ? kInfinity : kFar * square_of_lines(choices.front());
     const bool is_told = std::ranges::any_of(proofs_, [&](const Proof& proof) {
-      const bool may_be_nearer = rows_.size() >= kFewRows && proof.sums.mean_square() > near;
-      return proof.explains && parts_of(proof.kernels) == 1 && !may_be_nearer;
+      return proof.explains && parts_of(proof.kernels) == 1 && !is_far(proof, near);
     });
     // Where few rows are wrong, parts are not combined: together they would change the others. A number may change few.
     const bool are_few_wrong =
@@ -950,6 +949,15 @@ class Search {
     }
   }
 
+  // Whether something nearer is the cause. Statistics that all rows share, or that may be rounded either way, are off as one row's are.
+  bool is_far(const Proof& proof, double near) const {
+    const Variant& v = proof.variant;
+    const bool has_few = v.mean_in || v.rstd_in || v.statistics_in ||
+                         v.variance.row != StatisticOf::Row::own ||
+                         v.mean.row != StatisticOf::Row::own || rows_.size() < kFewRows;
+    return !has_few && proof.sums.mean_square() > near;
+  }
+
   // What one pass loses may be anything in a few rows: there a number, or parts together, fit by chance.
   void leave_what_few_rows_tell() {
     constexpr std::size_t kTwo = 2;
@@ -979,10 +987,13 @@ class Search {
   void choose_best(Diagnosis& result) {
     double least = kInfinity;
     for (const Proof& proof : proofs_) {
-      if (proof.explains) least = std::min(least, proof.sums.mean_square());
+      // What is rounded on the way is nearer than any formula.
+      if (proof.explains && !proof.variant.y_in) {
+        least = std::min(least, proof.sums.mean_square());
+      }
     }
     for (Proof& proof : proofs_) {
-      proof.is_far = rows_.size() >= kFewRows && proof.sums.mean_square() > kFar * least;
+      proof.is_far = is_far(proof, kFar * least);
     }
     result.explanations = ranked(proofs_, context_, [this](const Proof& left, const Proof& right) {
       return are_alike(left.variant, right.variant);

@@ -685,6 +685,7 @@ class OtherAffine {
     // In rows of two xhat is 1 or -1, and whatever is made of that is a line.
     if (n_ == 2 && setting_.formula.has_mean()) return {};
     find();
+    if (beyond_ == 0) return {};
     const bool has_most = has_most_others();
     const auto constants_allowed = has_most ? static_cast<double>(others_.count()) / 2 : 0;
     // One ratio of all weights is another scale of the rows, not another weight.
