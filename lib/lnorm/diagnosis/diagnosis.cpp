@@ -540,9 +540,11 @@ class Search {
       add_combinations(choice.candidate, choice.told, singles, 0, 1, chosen);
     }
     prove_nearest();
-    const double near = choices.empty() ? kInfinity : kFar * square_of_lines(choices.front());
+    std::optional<double> near;  // which takes a pass over the rows
     const bool is_told = std::ranges::any_of(proofs_, [&](const Proof& proof) {
-      return proof.explains && parts_of(proof.kernels) == 1 && !is_far(proof, near);
+      if (!proof.explains || parts_of(proof.kernels) != 1) return false;
+      if (!near) near = choices.empty() ? kInfinity : kFar * square_of_lines(choices.front());
+      return !is_far(proof, *near);
     });
     // Where few rows are wrong, parts are not combined: together they would change the others. A number may change few.
     const bool are_few_wrong =
@@ -938,11 +940,29 @@ class Search {
     return !variant.arithmetic || 2 * share_of(told_by(asked_).size()) < 1;
   }
 
+  // Some elements of a row tell nearly always: an activation takes longer than the norm.
+  bool may_be_activated(const Variant& variant) const {
+    constexpr std::size_t kSome = 16;
+    constexpr double kNear = 0.01;
+    const SampleRow& row = sample_.rows.front();
+    if (variant.activation == nullptr || row.x.size() <= kSome) return true;
+    if (activated_.y.empty() && !evaluate(asked_, sample_, row, activated_)) return true;
+    std::size_t near = 0;
+    for (std::size_t k = 0; k < kSome; ++k) {
+      const std::size_t i = k * row.x.size() / kSome;
+      const double y = variant.activation(activated_.y[i]);
+      const double most = kNear * (1 + std::fabs(y)) + 4 * setting_.output.half_ulp(y);
+      near += !(std::fabs(row.actual[i] - y) > most) || !row.is_kept(i) ? 1 : 0;
+    }
+    return 4 * near >= 3 * kSome;
+  }
+
   void try_each(KernelPart part) {
     for (const Change& change : changes_) {
       if (change.found || part_of(change) != part) continue;
       const auto candidate = combined({&change});
       if (!candidate) continue;
+      if (!may_be_activated(candidate->variant)) continue;
       const bool is_noise = part == KernelPart::own_sums;
       if (is_noise && !may_be_noise(candidate->variant)) continue;
       if (!is_noise || is_evident(candidate->variant, sample_)) prove(*candidate);
@@ -1134,6 +1154,7 @@ class Search {
   std::vector<Proof> proofs_;
   mutable std::size_t refuting_ = 0;  // the row that refuted the last formula
   mutable VariantRow row_;            // a buffer: rows may be long
+  mutable VariantRow activated_;      // the first row by the formula asked for, where it was needed
   mutable double usual_n_ = 0;        // what usual_loss was asked for last
   mutable double usual_loss_ = 0;
   FormulaSums exact_;           // of the formula asked for
