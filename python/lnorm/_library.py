@@ -44,10 +44,11 @@ UNKNOWN, INVALID, SYSTEM, NO_MEMORY, CANCELED = 1, 2, 3, 4, 5
 
 
 def _open() -> Any:
-    """The library that lies beside this file, or in lib/, or that is named, or that the loader finds."""
+    """The library that lies beside this file, or in lib/, or that is named, or of the same prefix, or that the loader finds."""
     here = pathlib.Path(__file__).resolve().parent
     lying = [str(file) for file in (here / FILE, here / "lib" / FILE) if file.exists()]
-    path = lying[0] if lying else os.environ.get("LNORM_LIBRARY") or FILE
+    prefix = here.parents[2] / FILE  # lib/python3/dist-packages/lnorm lies in it
+    path = lying[0] if lying else os.environ.get("LNORM_LIBRARY") or (str(prefix) if prefix.exists() else FILE)
     try:
         library = ctypes.CDLL(path)
         for name, types in _FUNCTIONS.items():
