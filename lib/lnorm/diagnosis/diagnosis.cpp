@@ -969,13 +969,13 @@ class Search {
     }
   }
 
-  // Whether something nearer is the cause. Statistics that all rows share, or that may be rounded either way, are off as one row's are.
+  // Whether something nearer is the cause. Sums of other elements lose what they lose in all rows alike, and what
+  // is kept in a narrow dtype may be rounded either way.
   bool is_far(const Proof& proof, double near) const {
     const Variant& v = proof.variant;
-    const bool has_few = v.mean_in || v.rstd_in || v.statistics_in ||
-                         v.variance.row != StatisticOf::Row::own ||
-                         v.mean.row != StatisticOf::Row::own || rows_.size() < kFewRows;
-    return !has_few && proof.sums.mean_square() > near;
+    const bool is_exact = !v.mean_in && !v.rstd_in && !v.statistics_in && v.mean.is_plain() &&
+                          v.variance.is_plain() && rows_.size() >= kFewRows;
+    return is_exact && proof.sums.mean_square() > near;
   }
 
   // What one pass loses may be anything in a few rows: there a number, or parts together, fit by chance.
