@@ -1037,7 +1037,7 @@ std::vector<NamedKernel> named_kernels(Quantity of, const Shape& normalized_shap
     std::vector<Length> blocks;
     for (const std::int64_t length : block_lengths(row, n - 1)) blocks.push_back({length, ""});
     const bool is_first = row.change == first_elements || row.change == first_elements_by_row;
-    if (is_first && n % 2 == 0 && n >= 32) blocks.push_back({n / 2, ""});
+    if (is_first && n >= 32) blocks.push_back({n / 2, ""});
     if (is_first && n > 2) blocks.push_back({n - 1, ""});  // a loop that ends one too early
     return blocks;
   };
