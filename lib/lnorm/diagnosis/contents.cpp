@@ -197,6 +197,16 @@ std::string overflow_text(const Sample& sample) {
 
 }  // namespace
 
+FormulaFit unwritten(bool are_whole, const SampleRow& first, std::size_t count,
+                     const Sample& sample) {
+  if (!are_whole) return cause("unwritten-tail", "the last elements are not written", kInfinity);
+  FormulaFit rows = cause("unwritten-rows", "rows are not written", kInfinity);
+  // All rows from one on are the end of the tensor.
+  if (&first == &sample.rows[sample.rows.size() - count])
+    rows.same_as.emplace_back("unwritten-tail");
+  return rows;
+}
+
 Contents contents_of(const Sample& sample,
                      const std::function<std::string(std::int64_t row)>& row_name) {
   const OutputFormat& output = sample.setting->output;
@@ -223,13 +233,7 @@ Contents contents_of(const Sample& sample,
     is_tail = is_tail && (affected.size() > 1 || affected.front().elements.size() > 1 ||
                           sample.rows.size() == 1);
     if ((is_whole && !are_all) || (is_tail && !is_whole)) {
-      result.unwritten =
-          is_whole ? cause("unwritten-rows", "rows are not written", kInfinity)
-                   : cause("unwritten-tail", "the last elements are not written", kInfinity);
-      // All rows from one on are the end of the tensor.
-      if (is_whole && affected.front().row == &sample.rows[sample.rows.size() - affected.size()]) {
-        result.unwritten->same_as.emplace_back("unwritten-tail");
-      }
+      result.unwritten = unwritten(is_whole, *affected.front().row, affected.size(), sample);
     }
     return result;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,5 +20,9 @@ struct Contents {
 // another. row_name: of a row's number.
 Contents contents_of(const Sample& sample,
                      const std::function<std::string(std::int64_t row)>& row_name);
+
+// The cause where count rows of the sample, or their last elements, are not written. first: of these rows.
+FormulaFit unwritten(bool are_whole, const SampleRow& first, std::size_t count,
+                     const Sample& sample);
 
 }  // namespace lnorm

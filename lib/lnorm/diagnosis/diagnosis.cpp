@@ -26,7 +26,8 @@ constexpr double kPart = 20;  // what a further part of a name must be worth
 constexpr std::size_t kProofs = 64;
 constexpr std::size_t kThin = 64;    // of many rows, those that are looked at first
 constexpr std::size_t kFewRows = 4;  // each tells two numbers
-// Rounding explains what is this far, in mean squares, from the formula that a kernel has. A number that few rows tell is near by chance.
+// Rounding may explain a formula that is this many times as far, in mean squares, as the kernel's own. A number that few rows tell is near by
+// chance.
 constexpr double kFar = 16;
 constexpr std::size_t kFewestRows = 8;  // of different content, for a hidden bug
 
@@ -131,7 +132,7 @@ class Search {
       return result;
     }
     try_parts();
-    leave_what_few_rows_tell();
+    drop_what_few_rows_tell();
     choose_best(result);
     if (!result.explains_all()) {
       // Sums that lose more than those of the arithmetic explain much: they are tried last.
@@ -456,9 +457,9 @@ class Search {
   }
 
   void try_factor(double number, double error) {
-    const bool is_whole = std::fabs(number) == 1;
+    const bool is_sign = std::fabs(number) == 1;
     const bool is_normal = std::fabs(number) >= setting_.kernel.arithmetic.smallest_normal;
-    if (is_whole || !std::isfinite(number) || !is_normal) return;
+    if (is_sign || !std::isfinite(number) || !is_normal) return;
     // Of what was rounded before.
     const OutputFormat& output = setting_.output;
     if (const Change* const later =
@@ -877,8 +878,8 @@ class Search {
     return static_cast<double>(found) >= kMostRows * static_cast<double>(other);
   }
 
-  // Where two formulas differ by more than a kernel's own operations, the output is nearer to the variant in nearly all elements: not in one
-  // row alone, where something else is wrong.
+  // Whether the output is nearer to the variant than to the formula asked for. Elements count in which the two differ by more than a kernel's
+  // own operations. What is off in one row alone has another cause.
   bool is_nearer_where_they_differ(const Variant& variant) const {
     constexpr double kMost = 0.75;
     using Result = Variant::Result;
@@ -940,7 +941,7 @@ class Search {
     return !variant.arithmetic || 2 * share_of(told_by(asked_).size()) < 1;
   }
 
-  // Some elements of a row tell nearly always: an activation takes longer than the norm.
+  // An activation takes longer than the norm: it is tried where some elements of a row are like it.
   bool may_be_activated(const Variant& variant) const {
     constexpr std::size_t kSome = 16;
     constexpr double kNear = 0.01;
@@ -969,8 +970,8 @@ class Search {
     }
   }
 
-  // Whether something nearer is the cause. Sums of other elements lose what they lose in all rows alike, and what
-  // is kept in a narrow dtype may be rounded either way.
+  // Whether something nearer is the cause. It is not asked of sums of other elements, which lose alike in all rows, nor of statistics in a
+  // narrow dtype, which may be rounded either way.
   bool is_far(const Proof& proof, double near) const {
     const Variant& v = proof.variant;
     const bool is_exact = !v.mean_in && !v.rstd_in && !v.statistics_in && v.mean.is_plain() &&
@@ -978,15 +979,16 @@ class Search {
     return is_exact && proof.sums.mean_square() > near;
   }
 
-  // What one pass loses may be anything in a few rows: there a number, or parts together, fit by chance.
-  void leave_what_few_rows_tell() {
-    constexpr std::size_t kTwo = 2;
+  // One pass may lose anything in a few rows: there several parts fit by chance, and in one or two rows a number does.
+  void drop_what_few_rows_tell() {
+    constexpr std::size_t kOfNumber = 2;
     if (rows_.size() >= 2 * kFewRows || !setting_.formula.has_mean() || context_.has_given) return;
     Variant one_pass = asked_;
     one_pass.one_pass = true;
     const auto is_chance = [&](const Proof& proof) {
       const bool has_number = parts_of(proof.kernels) > proof.kernels.size();
-      return proof.explains && (proof.kernels.size() > 1 || (has_number && rows_.size() <= kTwo));
+      return proof.explains &&
+             (proof.kernels.size() > 1 || (has_number && rows_.size() <= kOfNumber));
     };
     if (std::ranges::none_of(proofs_, is_chance) || !fit(one_pass, true).explains_all()) return;
     std::erase_if(proofs_, is_chance);
@@ -1007,14 +1009,12 @@ class Search {
   void choose_best(Diagnosis& result) {
     double least = kInfinity;
     for (const Proof& proof : proofs_) {
-      // What is rounded on the way is nearer than any formula.
+      // Results that are rounded on the way have no error left.
       if (proof.explains && !proof.variant.y_in) {
         least = std::min(least, proof.sums.mean_square());
       }
     }
-    for (Proof& proof : proofs_) {
-      proof.is_far = is_far(proof, kFar * least);
-    }
+    for (Proof& proof : proofs_) proof.is_far = is_far(proof, kFar * least);
     result.explanations = ranked(proofs_, context_, [this](const Proof& left, const Proof& right) {
       return are_alike(left.variant, right.variant);
     });

@@ -233,9 +233,8 @@ class GradientSearch {
     std::vector<std::pair<double, std::string>> all(std::begin(plain), std::end(plain));
     const double size = std::fabs(found);
     // A scale of the loss.
-    const double power = std::exp2(std::round(std::log2(size)));
-    if (power > 2)
-      all.emplace_back(std::copysign(power, found), shortest_text(std::copysign(power, found), 0));
+    const double power = std::copysign(std::exp2(std::round(std::log2(size))), found);
+    if (std::fabs(power) > 2) all.emplace_back(power, shortest_text(power, 0));
     for (const double whole : {std::round(size), std::round(1 / size)}) {
       if (!is_small(whole)) continue;
       const double number = std::copysign(size > 1 ? whole : 1 / whole, found);

@@ -101,6 +101,7 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
   if (row.losses.variance == 0) return row.losses;
   const bool has_other_sums = variant.formula.has_mean() != sample.setting->formula.has_mean();
   const bool has_other_x = x.data() != row.x.data();
+  // What is normalized in place of x has losses of its own.
   if (padded_to == 0 && has_other_x) return of(x, exact, shape);
   if (padded_to == 0 && !has_other_sums) return row.losses;
   const bool reads_on = variant.mean.reads_on && !row.next_x.empty();
@@ -121,7 +122,6 @@ SumLosses losses_of(const Variant& variant, const Sample& sample, const SampleRo
     return of(padded, lnorm::statistics_of(padded, variant.formula),
               padded_to > 0 ? SummedShape() : shape);
   };
-  // What is normalized in place of x has losses of its own.
   if (has_other_x) return scaled(found());
   Formula formula = variant.formula;
   formula.eps = 0;  // sums do not have it
@@ -431,7 +431,7 @@ std::span<const double> input_of(const Variant& variant, const Sample& sample, c
   return buffer;
 }
 
-// y may be rounded to the output before; a kernel's exponential is off by some units.
+// The kernel may round y to the output before the activation, whose exponential is off by some units.
 void activate(const Variant& variant, const JudgeSetting& setting, VariantRow& result) {
   constexpr double kUnits = 8;
   const double unit = kUnits * setting.kernel.arithmetic.unit;

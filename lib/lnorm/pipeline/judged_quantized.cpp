@@ -2,12 +2,14 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "lnorm/core/non_finite.hpp"
 #include "lnorm/core/text.hpp"
+#include "lnorm/diagnosis/contents.hpp"
 #include "lnorm/diagnosis/judge.hpp"
 #include "lnorm/pipeline/check.hpp"
 #include "lnorm/pipeline/check_rows.hpp"
@@ -618,14 +620,9 @@ class QuantizedChecker {
       tails += begin > 0 && explains_by(asked_for(judge_.setting), sample, *row, unused, begin);
     }
     if (wrong.empty() || (whole > 0 && tails > 0) || whole + tails < wrong.size()) return;
-    const std::string id = whole > 0 ? "unwritten-rows" : "unwritten-tail";
-    if (!choose(id) || (whole > 0 && wrong.size() == sample.rows.size())) return;
-    found.push_back(cause(
-        id, whole > 0 ? "rows are not written" : "the last elements are not written", kInfinity));
-    // All rows from one on are the end of the tensor.
-    if (whole > 0 && wrong.front() == &sample.rows[sample.rows.size() - wrong.size()]) {
-      found.back().same_as.emplace_back("unwritten-tail");
-    }
+    if (whole > 0 && wrong.size() == sample.rows.size()) return;
+    FormulaFit fit = unwritten(whole > 0, *wrong.front(), wrong.size(), sample);
+    if (choose(fit.id())) found.push_back(std::move(fit));
   }
 
   // Whether the variant's y, quantized as asked for, is the row, whose elements from written on are 0. A bound that is wide, as of constant
